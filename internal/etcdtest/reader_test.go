@@ -2,12 +2,15 @@ package etcdtest_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/etcdtest"
+	"github.com/xdsforge/xdsforge/store/etcd"
 )
 
 // limit bounds every wait of a test. It is generous: the machine may be slow.
@@ -103,3 +106,49 @@ func (r *reader) resources() map[source.Key]source.Resource {
 	defer r.mu.Unlock()
 	return maps.Clone(r.has)
 }
+
+// A resource that was committed before somebody subscribes to it is not reported as missing, although the watch of the
+// reader may lag.
+func TestCommittedResourcesAreNotMissing(t *testing.T) {
+	c := startCluster(t, etcdtest.Options{})
+	publisher, server := store(t, etcd.Options{Endpoints: c.Endpoints()}), store(t, etcd.Options{Endpoints: c.Endpoints()})
+	open(t, server).untilKind(t, source.Live)
+	for i := range 300 {
+		k := key(fmt.Sprint("name-", i))
+		first := &firstAnswer{key: k, answer: make(chan bool, 1)}
+		session, err := server.Open(t.Context(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, publisher, k.Name, "1")
+		session.Want([]source.Interest{source.Interest(k)}, nil)
+		if !<-first.answer {
+			t.Fatalf("subscription %d: a resource that was committed is reported as missing", i)
+		}
+	}
+	gone := &firstAnswer{key: key("gone"), answer: make(chan bool, 1)}
+	session, err := server.Open(t.Context(), gone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.Want([]source.Interest{source.Interest(gone.key)}, nil)
+	if <-gone.answer {
+		t.Error("a resource that does not exist is reported")
+	}
+}
+
+// A firstAnswer is a sink that tells whether the first change for a name has its resource.
+type firstAnswer struct {
+	key    source.Key
+	once   sync.Once
+	answer chan bool
+}
+
+// Apply implements [source.Sink].
+func (f *firstAnswer) Apply(ch source.Change) error {
+	f.once.Do(func() { f.answer <- len(ch.Put) == 1 && ch.Put[0].Key == f.key })
+	return nil
+}
+
+// State implements [source.Sink].
+func (f *firstAnswer) State(source.State) {}

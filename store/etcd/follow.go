@@ -31,8 +31,11 @@ type follower struct {
 	has      map[source.Key]has // the goroutine of run may read it without the mutex
 	status   Status
 	sums     map[string]uint64
-	recent   []Digest      // of the last revisions
-	applied  chan struct{} // closed when more is applied
+	recent   []Digest // of the last revisions
+
+	unconfirmed map[*session]struct{} // have names that wait for a check
+	kick        chan struct{}         // has a token if a session waits for a check
+	applied     chan struct{}         // closed when more is applied
 }
 
 // has is what the memory has of a resource.
@@ -57,6 +60,7 @@ type Status struct {
 func newFollower(s *Store) *follower {
 	f := &follower{
 		store: s, memory: source.NewMemory(), has: make(map[source.Key]has), sums: make(map[string]uint64), applied: make(chan struct{}),
+		unconfirmed: make(map[*session]struct{}), kick: make(chan struct{}, 1),
 	}
 	f.memory.SetState(source.State{})
 	return f
@@ -151,6 +155,7 @@ func (f *follower) run() {
 // failed notes that an endpoint cannot be used. It returns the number of failures since the last check that
 // succeeded.
 func (f *follower) failed(ctx context.Context, endpoint string, err error) int {
+	defer releaseAll(f.takeUnconfirmed())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failures++

@@ -13,24 +13,47 @@ import (
 // be used any longer. A watch of a node that is frozen or cut off would be silent.
 func (f *follower) check(ctx context.Context, c *clientv3.Client, in *inbox, expected head) error {
 	for {
-		start := time.Now()
+		start, waiting := time.Now(), f.takeUnconfirmed()
 		h, err := f.head(ctx, c)
 		if err != nil {
+			releaseAll(waiting)
 			return err
 		}
 		if h.cluster != expected.cluster || h.epoch != expected.epoch && expected.epoch != "" {
+			releaseAll(waiting)
 			return errEpoch
 		}
 		expected.epoch = h.epoch
-		if f.await(ctx, h.generation) {
+		reached := f.await(ctx, h.generation)
+		releaseAll(waiting)
+		if reached {
 			f.fresh(start)
 		} else if !in.reached(h.generation) {
 			return errBehind
 		}
-		if err := f.store.wait(ctx, f.store.options.CheckInterval); err != nil {
+		if err := f.pause(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// checkPause is the least time between two checks, however many sessions wait for one.
+const checkPause = 10 * time.Millisecond
+
+// pause waits until the next check: for the interval, or for less if a session waits.
+func (f *follower) pause(ctx context.Context) error {
+	if err := f.store.wait(ctx, checkPause); err != nil {
+		return err
+	}
+	t := time.NewTimer(f.store.options.CheckInterval - checkPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-f.kick:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // await waits until the memory has a revision. It reports false after the limit of a check.

@@ -105,7 +105,11 @@ func (s *Store) Open(ctx context.Context, sink source.Sink) (source.Session, err
 		s.done.Go(s.follow.run)
 		s.done.Go(s.follow.watchAge)
 	}
-	return s.follow.memory.Open(ctx, sink)
+	inner, err := s.follow.memory.Open(ctx, sink)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Session: inner, follow: s.follow, waiting: make(map[source.Interest]struct{})}, nil
 }
 
 // Close ends following the keys, and the connections. Sessions keep their resources.
