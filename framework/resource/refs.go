@@ -71,13 +71,13 @@ func (m *moreRefs) grow() {
 	}
 	m.index = make([]int32, max(2*len(m.index), 4*fewRefs))
 	for i, r := range m.list {
-		*m.slot(r) = int32(i + 1) //nolint:gosec // see add
+		*m.slot(r) = int32(i + 1)
 	}
 }
 
 // slot returns the place of r in the index, which is 0 if r is not in the list.
 func (m *moreRefs) slot(r Ref) *int32 {
-	mask := uint64(len(m.index) - 1) // the length is a power of two
+	mask := uint64(len(m.index) - 1) //nolint:gosec // the length is a power of two
 	for i := maphash.String(m.seed, r.Name.String()) & mask; ; i = (i + 1) & mask {
 		slot := &m.index[i]
 		if *slot == 0 || m.list[*slot-1] == r {

@@ -33,7 +33,7 @@ func (p *plan) check(r *Reader) {
 			r.Skip()
 			continue
 		}
-		switch one := p.of(protowire.Number(r.tag >> 3)); one.content { //nolint:gosec // 29 bits
+		switch one := p.of(protowire.Number(r.tag >> 3)); one.content {
 		case anyBytes:
 			r.Bytes()
 		case utf8Text:
@@ -63,24 +63,18 @@ const (
 
 // contentOf returns the content of a field.
 func contentOf(f protoreflect.FieldDescriptor) content {
-	switch f.Kind() {
-	case protoreflect.StringKind:
-		if enforcesUTF8(f) {
-			return utf8Text
-		}
-		return anyBytes
-	case protoreflect.MessageKind:
+	switch kind := f.Kind(); {
+	case kind == protoreflect.StringKind && enforcesUTF8(f):
+		return utf8Text
+	case kind == protoreflect.MessageKind:
 		return fields
-	case protoreflect.BytesKind, protoreflect.GroupKind:
+	case kind == protoreflect.StringKind || kind == protoreflect.BytesKind || kind == protoreflect.GroupKind:
 		return anyBytes
-	}
-	if !f.IsList() {
+	case !f.IsList():
 		return anyBytes // an unknown field, by its wire type
-	}
-	switch f.Kind() {
-	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+	case kind == protoreflect.FloatKind || kind == protoreflect.Fixed32Kind || kind == protoreflect.Sfixed32Kind:
 		return packedFixed32
-	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+	case kind == protoreflect.DoubleKind || kind == protoreflect.Fixed64Kind || kind == protoreflect.Sfixed64Kind:
 		return packedFixed64
 	default:
 		return packedVarints

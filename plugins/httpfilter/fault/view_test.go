@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"testing"
 
 	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
@@ -70,7 +71,7 @@ func FuzzView(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		body := append(a[:len(a):len(a)], b...) // two messages after each other are one
+		body := slices.Concat(a, b) // two messages after each other are one
 		m := new(faultv3.HTTPFault)
 		if err := proto.Unmarshal(body, m); err != nil {
 			return // Encoded rejects it
