@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
@@ -27,7 +28,7 @@ func of(m *faultv3.HTTPFault) *faultView {
 		switch s := d.GetFaultDelaySecifier().(type) {
 		case *commonfaultv3.FaultDelay_FixedDelay:
 			out.delay.member = fixedDelay
-			out.delay.fixed = s.FixedDelay
+			out.delay.fixed = &durationpb.Duration{Seconds: s.FixedDelay.GetSeconds(), Nanos: s.FixedDelay.GetNanos()} // no unknown fields
 		case *commonfaultv3.FaultDelay_HeaderDelay_:
 			out.delay.member = headerDelay
 		}
@@ -70,6 +71,7 @@ func FuzzView(f *testing.F) {
 			f.Add(a, b)
 		}
 	}
+	f.Add([]byte("\x0a\x04\x1a\x02\x30\x30"), []byte(nil)) // a fixed delay with an unknown field
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		body := slices.Concat(a, b) // two messages after each other are one
 		m := new(faultv3.HTTPFault)
