@@ -31,8 +31,8 @@ const (
 	withAffinity      = oursName + ", filter with a cookie"
 )
 
-// filterTargets publishes the targets "counted" and "affinity" beside "svc".
-func filterTargets(plane *controlplane.Server) error {
+// filterTargets publishes the targets "counted", "affinity" and "authorized" beside "svc".
+func filterTargets(plane *controlplane.Server, authz string) error {
 	listen := func(name, filter string) error {
 		return plane.SetText(name, new(listenerv3.Listener), `name: %q api_listener { api_listener {
 			[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
@@ -42,6 +42,7 @@ func filterTargets(plane *controlplane.Server) error {
 	}
 	return errors.Join(
 		listen("counted", `[type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "type.googleapis.com/bench.Counter" }`),
+		listen("authorized", authzFilter(authz)),
 		listen("affinity", `[type.googleapis.com/envoy.extensions.filters.http.stateful_session.v3.StatefulSession] { session_state { typed_config {
 			[type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState] { cookie { name: "bench" } } } } }`),
 	)
@@ -156,6 +157,10 @@ func endpointOf(md metadata.MD) string {
 
 // dialFilters makes the channels.
 func dialFilters(at Addresses) (all []*subject, err error) {
+	authz, err := newChecker(at.Authz)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range []struct {
 		name, target string
 		settings     []xdsforge.Option
@@ -164,6 +169,8 @@ func dialFilters(at Addresses) (all []*subject, err error) {
 		{oursName, "svc", nil, nil},
 		{withCounter, "svc", nil, []grpc.DialOption{grpc.WithChainUnaryInterceptor(new(counter).unary), grpc.WithChainStreamInterceptor(new(counter).stream)}},
 		{withCounterFilter, "counted", []xdsforge.Option{xdsforge.WithTypes(counting)}, nil},
+		{withCheck, "svc", nil, []grpc.DialOption{grpc.WithChainUnaryInterceptor(authz.unary), grpc.WithChainStreamInterceptor(authz.stream)}},
+		{withAuthz, "authorized", nil, nil},
 		{withCookie, "svc", nil, []grpc.DialOption{grpc.WithChainUnaryInterceptor(cookieUnary), grpc.WithChainStreamInterceptor(cookieStream)}},
 		{withAffinity, "affinity", nil, nil},
 	} {

@@ -46,7 +46,11 @@ func dial(at Addresses, target string) ([]*subject, error) {
 
 // bootstrapOf returns the bootstrap of both kinds of xDS.
 func bootstrapOf(at Addresses) []byte {
-	return fmt.Appendf(nil, `{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, at.Plane)
+	services := ""
+	if at.Authz != "" {
+		services = fmt.Sprintf(`, "allowed_grpc_services": {%q: {"channel_creds": [{"type": "insecure"}]}}`, at.Authz)
+	}
+	return fmt.Appendf(nil, `{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]%s}`, at.Plane, services)
 }
 
 // dialTheirs makes a channel with grpc-go's own xDS.
