@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// defaultPackages are the packages that decide: state machines, decoding, hooks and
+// defaultPackages are the packages that decide: state machines, decoding, sources, hooks and
 // the parts of a channel and of a server.
 func defaultPackages() []string {
 	return []string{
@@ -23,6 +23,7 @@ func defaultPackages() []string {
 		"./framework/transport/...", "./framework/internal/lrs", "./framework/load", "./framework/resource/...",
 		"./framework/runtime/...", "./framework/matcher", "./framework/tlscontext", "./internal/envelope", "./internal/extensions/...",
 		"./plugins/...", "./grpcxds/internal/...", "./internal/dataplane/...",
+		"./framework/source/...", "./internal/adsserver",
 		"./framework/internal/ads", "./framework/internal/authority", "./framework/client",
 	}
 }
