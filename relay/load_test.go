@@ -80,14 +80,14 @@ func newReporter(t *testing.T, dial grpc.DialOption) *reporter {
 	return &reporter{s, cc}
 }
 
-func (r *reporter) send(t *testing.T, cluster string, ok, running uint64, drops ...*endpointv3.ClusterStats_DroppedRequests) {
+func (r *reporter) send(t *testing.T, name string, ok, running uint64, drops ...*endpointv3.ClusterStats_DroppedRequests) {
 	t.Helper()
 	total := uint64(0)
 	for _, d := range drops {
 		total += d.GetDroppedCount()
 	}
 	if err := r.stream.Send(&loadstatsv3.LoadStatsRequest{ClusterStats: []*endpointv3.ClusterStats{{
-		ClusterName: cluster, TotalDroppedRequests: total, DroppedRequests: drops,
+		ClusterName: name, TotalDroppedRequests: total, DroppedRequests: drops,
 		UpstreamLocalityStats: []*endpointv3.UpstreamLocalityStats{{
 			Locality: &corev3.Locality{Zone: "z"}, TotalIssuedRequests: ok + running, TotalSuccessfulRequests: ok, TotalRequestsInProgress: running,
 		}},

@@ -21,7 +21,7 @@ import (
 func safeDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
+	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -86,7 +86,7 @@ func (c *cache) connect(b *bench) {
 				delete(c.versions, name)
 			}
 			for _, e := range r.GetResourceErrors() {
-				code := codes.Code(e.GetErrorDetail().GetCode()) //nolint:gosec // a code
+				code := codes.Code(e.GetErrorDetail().GetCode())
 				c.got = append(c.got, e.GetResourceName().GetName()+": "+code.String())
 			}
 			_ = stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResponseNonce: r.GetNonce()}) // or the stream ends

@@ -74,21 +74,22 @@ func (t *tally) empty() bool {
 	return t.cpu.calls == 0 && t.memory.calls == 0 && t.application.calls == 0 && len(t.named) == 0 && len(t.foreign) == 0
 }
 
-func (t *tally) addNamed(name string, m metric) { addTo(&t.named, name, m) }
+func (t *tally) addNamed(name string, m metric) { t.named = addTo(t.named, name, m) }
 
-func (t *tally) addForeign(name string, m metric) { addTo(&t.foreign, name, m) }
+func (t *tally) addForeign(name string, m metric) { t.foreign = addTo(t.foreign, name, m) }
 
-// addTo adds to a sum in a map, unless the map is full.
-func addTo(sums *map[string]metric, name string, m metric) {
-	sum, known := (*sums)[name]
-	if !known && (len(*sums) >= maxNamed || !utf8.ValidString(name)) {
-		return
+// addTo adds to a sum in a map, unless the map is full, and returns the map.
+func addTo(sums map[string]metric, name string, m metric) map[string]metric {
+	sum, known := sums[name]
+	if !known && (len(sums) >= maxNamed || !utf8.ValidString(name)) {
+		return sums
 	}
-	if *sums == nil {
-		*sums = make(map[string]metric)
+	if sums == nil {
+		sums = make(map[string]metric)
 	}
 	sum.add(m)
-	(*sums)[name] = sum
+	sums[name] = sum
+	return sums
 }
 
 // count adds the metrics that the propagation selects.

@@ -84,7 +84,8 @@ func TestWaitEndsWithOtherResources(t *testing.T) {
 			n, store := move(t, delta)
 			commitAt(t, store, 21, at("unrelated", "x", 21))
 			pass(lagPause)
-			if n.read(); n.of(clusterURL).has["a"] != "a=old" {
+			n.read()
+			if n.of(clusterURL).has["a"] != "a=old" {
 				t.Errorf("delta %t: the client has %v, want the resource of the store", delta, n.of(clusterURL).has)
 			}
 		})
@@ -124,7 +125,8 @@ func TestNoWaitForOtherEpochs(t *testing.T) {
 		n.core = second
 		n.connect()
 		synctest.Wait()
-		if n.read(); n.of(clusterURL).has["a"] != "a=1" {
+		n.read()
+		if n.of(clusterURL).has["a"] != "a=1" {
 			t.Errorf("the client has %v, want a=1 at once", n.of(clusterURL).has)
 		}
 	})

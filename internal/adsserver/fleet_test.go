@@ -57,8 +57,12 @@ func runFleet(t *testing.T, seed uint64, delta bool) {
 			if f.cores[i], err = New(config); err != nil {
 				t.Fatal(err)
 			}
-			defer f.cores[i].Close()
 		}
+		defer func() {
+			for _, c := range f.cores {
+				_ = c.Close()
+			}
+		}()
 		f.core = f.cores[0]
 		f.commit()
 		f.deliver(0, 1)
@@ -86,7 +90,7 @@ func runFleet(t *testing.T, seed uint64, delta bool) {
 }
 
 // older checks that a client does not go back. Bodies have the number of their commit.
-func (f *fleet) older(name, had, body string) {
+func (f *fleet) older(_, had, body string) {
 	number := func(s string) int {
 		n, _ := strconv.Atoi(s[strings.LastIndexByte(s, '=')+1:])
 		return n

@@ -98,7 +98,7 @@ func TestDamagedFile(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"damaged": func(path string) error { return os.WriteFile(path, []byte(magic+"x"), 0o600) },
 		"writable by others": func(path string) error {
-			return os.Chmod(path, 0o666) //nolint:gosec // that is the point
+			return os.Chmod(path, 0o666)
 		},
 		"of another source": func(path string) error {
 			b, err := sample().encode(nil)
@@ -202,7 +202,7 @@ func TestTwoProcesses(t *testing.T) {
 // A directory that others can write to is refused, as is a short key.
 func TestUnsafe(t *testing.T) {
 	dir := safeDir(t)
-	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // that is the point
+	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(Options{Path: dir}); !errors.Is(err, durable.ErrUnsafe) {

@@ -95,10 +95,10 @@ func (s *snapshot) encode(key []byte) ([]byte, error) {
 }
 
 func appendResource(b []byte, r *source.Resource, types map[string]uint64) ([]byte, error) {
-	var problem []byte
+	body := r.Body
 	if r.Err != nil {
 		var err error
-		if problem, err = proto.Marshal(r.Err); err != nil {
+		if body, err = proto.Marshal(r.Err); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func appendResource(b []byte, r *source.Resource, types map[string]uint64) ([]by
 		failed = 1
 	}
 	b = binary.AppendUvarint(b, failed)
-	return appendBytes(b, append(problem, r.Body...)), nil // one of them is empty
+	return appendBytes(b, body), nil
 }
 
 func appendBytes(b, field []byte) []byte {
@@ -160,7 +160,10 @@ func decode(b, key []byte) (*snapshot, error) {
 		}
 		f.rest = b[start:end]
 	}
-	return s, s.records(&f)
+	if err := s.records(&f); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // records reads the records of an intact file.

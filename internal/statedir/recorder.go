@@ -154,7 +154,8 @@ func (r *recorder) write() {
 	r.first = time.Time{}
 	r.mu.Unlock()
 
-	omitted, err := r.omitted, error(nil)
+	omitted := r.omitted
+	var err error
 	if changed {
 		slices.SortFunc(s.resources, func(a, b source.Resource) int {
 			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))

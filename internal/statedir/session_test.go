@@ -38,7 +38,7 @@ func (r *reader) Apply(ch source.Change) error {
 	for i := range ch.Put {
 		p := &ch.Put[i]
 		if r.has[p.Name] = string(p.Body); p.Err != nil {
-			r.has[p.Name] = "error " + codes.Code(p.Err.GetCode()).String() //nolint:gosec // a code
+			r.has[p.Name] = "error " + codes.Code(p.Err.GetCode()).String()
 		}
 	}
 	for _, k := range ch.Delete {
@@ -69,7 +69,7 @@ func (r *reader) expect(t *testing.T, when string, kind source.StateKind, want m
 func safeDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
+	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -328,7 +328,7 @@ func TestReached(t *testing.T) {
 		reached := func(revision uint64) bool {
 			return session.(interface {
 				Reached(epoch string, revision, applied uint64) bool
-			}).Reached("epoch", revision, uint64(r.changes)) //nolint:gosec // a count
+			}).Reached("epoch", revision, uint64(r.changes))
 		}
 		check := func(when string, revision uint64) {
 			t.Helper()

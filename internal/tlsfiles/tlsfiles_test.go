@@ -64,7 +64,8 @@ func TestReload(t *testing.T) {
 	if m := r.Current(); serial(t, m) != serial(t, second) || len(failures) != 1 {
 		t.Errorf("after %q, the reader has another certificate than the last valid one, or was not told once", failures)
 	}
-	if r.Current(); len(failures) != 1 {
+	r.Current()
+	if len(failures) != 1 {
 		t.Errorf("a broken file is reported %d times, want once", len(failures))
 	}
 }
