@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/balancer"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 )
@@ -24,6 +25,7 @@ type exchange struct {
 	to        *routes.Target[target]
 	call      *lbtree.Call
 	retries   uint32
+	circuit   *breaker.Circuit        // the limits of the last attempt's cluster; nil: none
 	sent      *onceBody               // nil: the body can be read again, or there is none
 	cancel    context.CancelCauseFunc // of the time limits; nil: none
 	limit     *timeLimit              // of the route; nil: none
@@ -54,6 +56,7 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		if err != nil {
 			return nil, x.unassigned(ctx, err)
 		}
+		x.circuit = lease.Circuit()
 		before := lease.Written()
 		resp, err := x.send(ctx, r, lease)
 		if err == nil {
@@ -146,7 +149,7 @@ func (x *exchange) unassigned(ctx context.Context, err error) error {
 	var dropped interface{ Overflow() bool }
 	switch {
 	case errors.As(err, &failed):
-		out.Reason, out.Endpoint = Connect, failed.Endpoint
+		out.Reason, out.Endpoint, x.circuit = Connect, failed.Endpoint, failed.Circuit
 	case errors.As(err, &dropped) && dropped.Overflow():
 		out.Reason = Overflow
 	case dropped != nil:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/reply"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -162,8 +163,10 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 	out = replayable(out)
 	x.sent, _ = out.Body.(*onceBody)
 	ctx, out = x.limited(ctx, out)
+	var retry breaker.Unit // counts until the outcome of the retry, as in Envoy
 	for {
 		resp, err := x.attempt(ctx, out)
+		retry.Release()
 		if err != nil && ctx.Err() != nil || !x.wants(v, resp, err) {
 			return resp, err
 		}
@@ -171,10 +174,15 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 		if next == nil {
 			return resp, err
 		}
+		var ok bool
+		if retry, ok = x.circuit.Take(breaker.Retries); !ok {
+			return resp, err
+		}
 		if resp != nil {
 			x.discard()
 		}
 		if err := x.pause(ctx); err != nil {
+			retry.Release()
 			return nil, err
 		}
 		out = next

@@ -45,6 +45,43 @@ type HTTPSettings struct {
 	ConnectTimeout time.Duration
 	// Version is that of the HttpProtocolOptions.
 	Version HTTPVersion
+	// Limits are limits beside Update.MaxRequests.
+	Limits HTTPLimits
+	// Outlier has the settings of outlier detection beside Update.OutlierDetection. It is zero if that is nil.
+	Outlier HTTPOutlier
+}
+
+// HTTPLimits are the circuit breakers of HTTP clients.
+type HTTPLimits struct {
+	// Connections is the limit of connections to all endpoints. Each endpoint may have one above it. Default 1024.
+	Connections uint32
+	// Pending is the limit of requests that wait for a connection. Default 1024.
+	Pending uint32
+	// Retries is the limit of concurrent retries, without a budget. Default 3.
+	Retries uint32
+	// Budget is the limit of concurrent retries in percent of the requests in flight, but at least BudgetMin. HasBudget
+	// says whether there is a budget. Defaults 20 and 3.
+	Budget    float64
+	BudgetMin uint32
+	HasBudget bool
+	// PerConnection is the limit of requests on one connection. 0: none.
+	PerConnection uint32
+}
+
+// HTTPOutlier configures the detection of endpoints by consecutive failures. The chances are in percent. 0 disables a method.
+type HTTPOutlier struct {
+	// FiveXX is the number of consecutive responses with a status from 500, and FiveXXChance the chance of an ejection.
+	// Defaults 5 and 100.
+	FiveXX, FiveXXChance uint32
+	// Gateway and GatewayChance are the same for the statuses 502, 503 and 504. Defaults 5 and 0.
+	Gateway, GatewayChance uint32
+	// Split says that failures without a response count separately. Without it, they count as status 503 or 504.
+	Split bool
+	// Local and LocalChance are for failures without a response, if Split. Defaults 5 and 100.
+	Local, LocalChance uint32
+	// LocalSuccessRate and LocalFailurePercentage are the chances of ejections by the success rate and the failure
+	// percentage of failures without a response, if Split. Defaults 100 and 0.
+	LocalSuccessRate, LocalFailurePercentage uint32
 }
 
 // defaultConnectTimeout is Envoy's.
@@ -72,6 +109,10 @@ func finishHTTP(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 		if u.HTTP.ConnectTimeout = convert.Duration(p.Field("connect_timeout"), t, v); u.HTTP.ConnectTimeout <= 0 {
 			v.Add(p.Field("connect_timeout"), u.HTTP.ConnectTimeout, "must be above 0s")
 		}
+	}
+	u.HTTP.Limits = httpLimits(&p, m, v)
+	if o := m.GetOutlierDetection(); o != nil {
+		u.HTTP.Outlier = httpOutlier(o)
 	}
 	if m.GetClusterType() != nil {
 		return

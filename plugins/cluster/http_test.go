@@ -30,6 +30,7 @@ func TestHTTPSettings(t *testing.T) {
 		static + options + `"\052\000" } }`:                         {ConnectTimeout: 5 * time.Second, Version: cluster.HTTPAuto},
 	} {
 		u := plugincase.Read[*cluster.Update](t, cluster.Type(), new(clusterv3.Cluster), `name: "c" `+text, plugincase.Profile(resource.HTTP))
+		want.Limits = cluster.HTTPLimits{Connections: 1024, Pending: 1024, Retries: 3}
 		if u.HTTP == nil || *u.HTTP != want {
 			t.Errorf("%s:\n%+v, want %+v", text, u.HTTP, want)
 		}
@@ -67,6 +68,50 @@ func TestHTTPErrors(t *testing.T) {
 		_, err := plugincase.Decode(t, cluster.Type(), m, plugincase.Profile(resource.HTTP))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s:\n%v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
+// TestHTTPLimits expects profile HTTP to read the circuit breakers and the outlier detection that only HTTP clients have.
+func TestHTTPLimits(t *testing.T) {
+	defaults := cluster.HTTPLimits{Connections: 1024, Pending: 1024, Retries: 3}
+	with := func(change func(*cluster.HTTPLimits)) cluster.HTTPLimits {
+		l := defaults
+		change(&l)
+		return l
+	}
+	outlier := cluster.HTTPOutlier{FiveXX: 5, FiveXXChance: 100, Gateway: 5, Local: 5, LocalChance: 100, LocalSuccessRate: 100}
+	breakers := func(text string) string {
+		return `circuit_breakers { thresholds { priority: HIGH max_retries { value: 99 } } thresholds { ` + text + ` } }`
+	}
+	for text, want := range map[string]cluster.HTTPSettings{
+		breakers(``): {Limits: defaults},
+		breakers(`max_connections { value: 1 } max_pending_requests { value: 2 } max_retries { value: 4 }`): {Limits: with(func(l *cluster.HTTPLimits) {
+			l.Connections, l.Pending, l.Retries = 1, 2, 4
+		})},
+		breakers(`retry_budget {}`): {Limits: with(func(l *cluster.HTTPLimits) { l.HasBudget, l.Budget, l.BudgetMin = true, 20, 3 })},
+		breakers(`retry_budget { budget_percent { value: 1.5 } min_retry_concurrency { value: 7 } }`): {Limits: with(func(l *cluster.HTTPLimits) {
+			l.HasBudget, l.Budget, l.BudgetMin = true, 1.5, 7
+		})},
+		`max_requests_per_connection { value: 5 }`: {Limits: with(func(l *cluster.HTTPLimits) { l.PerConnection = 5 })},
+		`common_http_protocol_options { max_requests_per_connection { value: 6 } } max_requests_per_connection { value: 5 }`: {Limits: with(func(l *cluster.HTTPLimits) {
+			l.PerConnection = 6
+		})},
+		options + `"\012\004\062\002\010\007\042\000" } } max_requests_per_connection { value: 5 }`: {Limits: with(func(l *cluster.HTTPLimits) {
+			l.PerConnection = 7
+		})},
+		`outlier_detection {}`: {Limits: defaults, Outlier: outlier},
+		`outlier_detection { consecutive_5xx { value: 1 } enforcing_consecutive_5xx { value: 2 } consecutive_gateway_failure { value: 3 }
+			enforcing_consecutive_gateway_failure { value: 4 } split_external_local_origin_errors: true consecutive_local_origin_failure { value: 6 }
+			enforcing_consecutive_local_origin_failure { value: 7 } enforcing_local_origin_success_rate { value: 8 }
+			enforcing_failure_percentage_local_origin { value: 9 } }`: {Limits: defaults, Outlier: cluster.HTTPOutlier{
+			FiveXX: 1, FiveXXChance: 2, Gateway: 3, GatewayChance: 4, Split: true, Local: 6, LocalChance: 7, LocalSuccessRate: 8, LocalFailurePercentage: 9,
+		}},
+	} {
+		u := plugincase.Read[*cluster.Update](t, cluster.Type(), new(clusterv3.Cluster), `name: "c" type: STATIC `+static+text, plugincase.Profile(resource.HTTP))
+		want.ConnectTimeout = 5 * time.Second
+		if u.HTTP == nil || *u.HTTP != want {
+			t.Errorf("%s:\n%+v, want\n%+v", text, u.HTTP, want)
 		}
 	}
 }

@@ -36,6 +36,10 @@ func TestString(t *testing.T) {
 			dataplane.Leaf{Name: "l", Refused: 2, Reason: "why", Drops: []dataplane.Drop{{Category: "d", PerMillion: 5, Dropped: 7}}, Note: "n\n", Err: "e"},
 			`leaf "l": not tried, not in use: why, 0 priorities, 0 of at most 0 calls in flight, 2 refused, drops 5 of 1000000 calls as "d", 7 so far (n\n): e`,
 		},
+		{
+			dataplane.Leaf{Name: "l", InUse: true, Limits: []dataplane.Limit{{Name: "retries", Used: 1, Max: 3, Refused: 2}}},
+			`leaf "l": not tried, in use, 0 priorities, 0 of at most 0 calls in flight, 1 of at most 3 retries, 2 refused`,
+		},
 		{dataplane.Priority{Number: 3, InUse: true, State: "READY"}, `priority 3: READY, in use, 0 localities, 0 endpoints`},
 		{dataplane.Locality{Region: "r", Weight: 4}, `locality {region="r", zone="", sub_zone=""}: weight 4, 0 endpoints`},
 		{dataplane.Child{Subset: true, Policy: &dataplane.Policy{Name: "p", State: "IDLE"}}, `subset, p IDLE`},

@@ -68,13 +68,25 @@ type Leaf struct {
 	Calls    int64  `json:"calls"`
 	MaxCalls uint32 `json:"maxCalls,omitzero"`
 	Refused  uint64 `json:"refused,omitzero"`
-	Drops    []Drop `json:"drops,omitempty"`
+	// Limits are the other limits of an HTTP client.
+	Limits []Limit `json:"limits,omitempty"`
+	Drops  []Drop  `json:"drops,omitempty"`
 	// Err is the reason why the leaf is unusable. Note has the ambient errors of its resources (gRFC
 	// A88), or the ID of the node.
 	Err  string `json:"error,omitzero"`
 	Note string `json:"note,omitzero"`
 	// Priorities are the priorities of the endpoints, the best first (gRFC A56).
 	Priorities []Priority `json:"priorities,omitempty"`
+}
+
+// A Limit is a circuit breaker of an HTTP client: connections, pending requests or retries.
+type Limit struct {
+	Name string `json:"name"`
+	// Used is the number in use, by all clients of the environment, and Max the limit.
+	Used int64 `json:"used"`
+	Max  int64 `json:"max"`
+	// Refused counts those of this client that the limit did not admit.
+	Refused uint64 `json:"refused,omitzero"`
 }
 
 // A Drop is a share of calls that the control plane lets fail.

@@ -56,15 +56,23 @@ func (l Leaf) String() string {
 	if l.Refused > 0 {
 		line += fmt.Sprintf(", %d refused", l.Refused)
 	}
-	var drops strings.Builder
-	for _, d := range l.Drops {
-		drops.WriteString(", " + d.String())
+	var more strings.Builder
+	for _, limit := range l.Limits {
+		more.WriteString(", " + limit.String())
 	}
-	line += drops.String()
+	for _, d := range l.Drops {
+		more.WriteString(", " + d.String())
+	}
+	line += more.String()
 	if l.Note != "" {
 		line += " (" + text(l.Note) + ")"
 	}
 	return line + problem(l.Err)
+}
+
+// String returns a description on one line.
+func (l Limit) String() string {
+	return fmt.Sprintf("%d of at most %d %s, %d refused", l.Used, l.Max, text(l.Name), l.Refused)
 }
 
 // String returns a description on one line.

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 )
 
 // A conn is one connection to the endpoint of a SubConn.
@@ -27,6 +29,9 @@ type conn struct {
 	// busy counts the leases before their response. The state hook may run before RoundTrip has the response of a request
 	// that is over.
 	busy atomic.Int64
+	// spent says that the connection has had as many requests as the cluster allows. It closes after them.
+	spent atomic.Bool
+	unit  breaker.Unit // counts the connection
 
 	// The fields below are guarded by owner.mu.
 	isIdle bool
@@ -38,7 +43,7 @@ type conn struct {
 func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.ClientConn.RoundTrip(r)
 	c.busy.Add(-1)
-	if c.owner.draining.Load() {
+	if c.ending() {
 		c.closeUnused()
 	}
 	return resp, err
@@ -76,12 +81,17 @@ func (c *rawConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// dial starts an attempt to connect. The caller holds mu.
-func (s *SubConn) dial() {
+// dial starts an attempt to connect, which the unit counts. The caller holds mu.
+func (s *SubConn) dial(unit breaker.Unit) {
 	s.dialing++
 	a := s.addresses[0]
 	go func() {
 		c, err := s.tree.dialer.dial(s.ctx, a)
+		if err != nil {
+			unit.Release()
+		} else {
+			c.unit = unit
+		}
 		s.dialed(c, err)
 	}()
 }
@@ -92,13 +102,14 @@ func (s *SubConn) dialed(c *conn, err error) {
 	s.dialing--
 	switch {
 	case err != nil:
-		s.failed(&ConnectError{s.addresses[0].Addr, err})
+		s.failed(&ConnectError{s.addresses[0].Addr, s.circuit, err})
 		s.mu.Unlock()
 		s.finish()
 		return
 	case s.state == connectivity.Shutdown:
 		s.mu.Unlock()
 		_ = c.Close() // no request has it
+		c.unit.Release()
 		s.finish()
 		return
 	}
@@ -122,13 +133,13 @@ func (c *conn) changed(*http.ClientConn) {
 	room := c.Available() > 0
 	s := c.owner
 	s.mu.Lock()
-	draining := s.state == connectivity.Shutdown
+	ending := s.state == connectivity.Shutdown || c.spent.Load()
 	c.full = c.multiplexed && !room
-	if room && !draining {
+	if room && !ending {
 		s.offer(c)
 	}
 	s.mu.Unlock()
-	if draining {
+	if ending {
 		c.closeUnused()
 	}
 }
@@ -151,19 +162,31 @@ func (s *SubConn) offer(c *conn) {
 func (c *conn) Release() {
 	c.busy.Add(-1)
 	c.ClientConn.Release()
-	if c.owner.draining.Load() {
+	if c.ending() {
 		c.closeUnused()
 	}
 }
 
+// ending reports whether the connection closes after its requests.
+func (c *conn) ending() bool { return c.owner.draining.Load() || c.spent.Load() }
+
 // reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed. It does not
 // call Reserve of a connection that has room for all leases, because that is slow.
 func (c *conn) reserve() bool {
+	most := c.owner.circuit.PerConnection()
+	had := c.raw.requests.Add(1)
+	if most > 0 && had >= most {
+		c.spent.Store(true)
+		if had > most { // it was the last one of several at once
+			c.raw.requests.Add(-1)
+			return false
+		}
+	}
 	if n := c.busy.Add(1); c.multiplexed && n <= int64(c.Available()) || c.Reserve() == nil {
-		c.raw.requests.Add(1)
 		return true
 	}
 	c.busy.Add(-1)
+	c.raw.requests.Add(-1)
 	if c.Err() != nil {
 		c.owner.lost(c)
 		return false
@@ -179,6 +202,7 @@ func (s *SubConn) lost(c *conn) {
 	s.mu.Lock()
 	if i := slices.Index(s.conns, c); i >= 0 {
 		s.conns = slices.Delete(s.conns, i, i+1)
+		c.unit.Release()
 	}
 	if i := slices.Index(s.idle, c); i >= 0 {
 		s.idle = slices.Delete(s.idle, i, i+1)
@@ -187,8 +211,8 @@ func (s *SubConn) lost(c *conn) {
 	if len(s.conns) == 0 && s.state == connectivity.Ready {
 		s.set(balancer.SubConnState{ConnectivityState: connectivity.Idle})
 		s.wakeAll(balancer.ErrNoSubConnAvailable)
-	} else if s.state == connectivity.Ready && s.needsConn() && len(s.waiters) > 0 {
-		s.dial()
+	} else if s.state == connectivity.Ready && len(s.waiters) > 0 {
+		s.dialMore()
 	}
 	s.mu.Unlock()
 	s.finish()

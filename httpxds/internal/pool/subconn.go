@@ -12,6 +12,9 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
 // The back-off after failed attempts to connect, as in gRPC.
@@ -29,7 +32,8 @@ type SubConn struct {
 	listener         func(balancer.SubConnState)
 	ctx              context.Context //nolint:containedctx // that of its attempts to connect
 	cancel           context.CancelFunc
-	draining         atomic.Bool // connections close when their requests have ended
+	circuit          *breaker.Circuit // the limits of the cluster, or nil
+	draining         atomic.Bool      // connections close when their requests have ended
 
 	mu        sync.Mutex
 	addresses []resolver.Address
@@ -50,11 +54,12 @@ type SubConn struct {
 
 // A waiter is a request that waits for a connection.
 type waiter struct {
-	wake chan error // nil: look again; has room for one
+	wake    chan error // nil: look again; has room for one
+	pending breaker.Unit
 }
 
 func newSubConn(t *Tree, addrs []resolver.Address, listener func(balancer.SubConnState)) *SubConn {
-	s := &SubConn{tree: t, addresses: addrs, listener: listener}
+	s := &SubConn{tree: t, addresses: addrs, listener: listener, circuit: lbtree.HTTPOf(addrs[0].Attributes).Circuit}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -65,7 +70,7 @@ func (s *SubConn) Connect() {
 	defer s.mu.Unlock()
 	if s.state == connectivity.Idle {
 		s.set(balancer.SubConnState{ConnectivityState: connectivity.Connecting})
-		s.dial()
+		s.dial(s.circuit.Force(breaker.Connections)) // each endpoint may have one connection
 	}
 }
 
@@ -235,17 +240,34 @@ func (s *SubConn) acquire(ctx context.Context) (*conn, error) {
 			}
 			continue
 		}
-		select {
-		case err := <-w.wake:
-			if err != nil {
-				return nil, err
-			}
-		case <-ctx.Done():
-			s.leave(w)
-			return nil, context.Cause(ctx)
+		if err := s.wait(ctx, w); err != nil {
+			return nil, err
 		}
 	}
 }
+
+// wait waits until the waiter is woken. Nil means that there may be a connection.
+func (s *SubConn) wait(ctx context.Context, w *waiter) error {
+	defer w.pending.Release()
+	select {
+	case err := <-w.wake:
+		return err
+	case <-ctx.Done():
+		s.leave(w)
+		return context.Cause(ctx)
+	}
+}
+
+// ErrPending is the error of a request that the limit of pending requests does not admit.
+var ErrPending error = pendingError{}
+
+type pendingError struct{}
+
+// Error implements error.
+func (pendingError) Error() string { return "too many requests wait for a connection" }
+
+// Overflow reports that a circuit breaker has ended the request.
+func (pendingError) Overflow() bool { return true }
 
 // take returns a connection that may have room for a request, or else a waiter. It starts an attempt to connect if the
 // requests that wait need one.
@@ -261,15 +283,17 @@ func (s *SubConn) take() (*conn, *waiter, error) {
 		return c, nil, nil
 	}
 	for _, c := range s.conns {
-		if c.multiplexed && !c.full {
+		if c.multiplexed && !c.full && !c.spent.Load() {
 			return c, nil, nil
 		}
 	}
-	w := &waiter{wake: make(chan error, 1)}
-	s.waiters = append(s.waiters, w)
-	if s.needsConn() {
-		s.dial()
+	pending, ok := s.circuit.Take(breaker.Pending)
+	if !ok {
+		return nil, nil, ErrPending
 	}
+	w := &waiter{make(chan error, 1), pending}
+	s.waiters = append(s.waiters, w)
+	s.dialMore()
 	return nil, w, nil
 }
 
@@ -279,6 +303,22 @@ func (s *SubConn) needsConn() bool {
 		return false
 	}
 	return s.dialing < len(s.waiters)
+}
+
+// dialMore starts an attempt to connect if the requests that wait need one, and if the limit of connections admits it. An endpoint
+// without a connection may always have one. The caller holds mu.
+func (s *SubConn) dialMore() {
+	if !s.needsConn() {
+		return
+	}
+	unit, ok := s.circuit.Take(breaker.Connections)
+	if !ok {
+		if len(s.conns)+s.dialing > 0 {
+			return // a request that ends leaves its connection
+		}
+		unit = s.circuit.Force(breaker.Connections)
+	}
+	s.dial(unit)
 }
 
 // multiplexed reports whether connections take several requests. The caller holds mu.

@@ -10,6 +10,9 @@ import (
 	"google.golang.org/grpc/connectivity"
 	estats "google.golang.org/grpc/experimental/stats"
 	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
 // ErrClosed is the error of requests of a closed Tree.
@@ -160,6 +163,9 @@ func (t *Tree) Wait(ctx context.Context, done func(connectivity.State) bool) err
 	}
 }
 
+// Circuit returns the limits of the connection's cluster, or nil.
+func (c *conn) Circuit() *breaker.Circuit { return c.owner.circuit }
+
 // A Lease is a connection that is reserved for one request.
 type Lease struct {
 	*conn
@@ -169,7 +175,9 @@ type Lease struct {
 // A ConnectError is the error of a connection that could not be opened. The request was not sent.
 type ConnectError struct {
 	Endpoint string
-	Err      error
+	// Circuit has the limits of the cluster, or is nil.
+	Circuit *breaker.Circuit
+	Err     error
 }
 
 // Error implements error.
@@ -181,6 +189,8 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 // Acquire picks an endpoint and reserves a connection to it. It waits until the LB tree has a usable state. The error is
 // that of the picker, a [*ConnectError], or that of the context. The caller must use the lease, and call Pick.Done.
 func (t *Tree) Acquire(info balancer.PickInfo) (Lease, error) {
+	var pending pending
+	defer pending.release()
 	for {
 		s := t.newest.Load()
 		if s.err != nil {
@@ -207,6 +217,9 @@ func (t *Tree) Acquire(info balancer.PickInfo) (Lease, error) {
 		if !errors.Is(err, balancer.ErrNoSubConnAvailable) {
 			return Lease{}, err
 		}
+		if !pending.take(err) {
+			return Lease{}, ErrPending
+		}
 		select {
 		case <-s.over:
 		case <-info.Ctx.Done():
@@ -215,10 +228,28 @@ func (t *Tree) Acquire(info balancer.PickInfo) (Lease, error) {
 	}
 }
 
+// A pending counts a request that waits for the LB tree.
+type pending struct {
+	unit  breaker.Unit
+	taken bool
+}
+
+// take counts the request once, if a cluster makes it wait. It returns false if the limit is reached.
+func (p *pending) take(err error) (ok bool) {
+	w, isCluster := err.(lbtree.Waiting) //nolint:errorlint // pickers return it as it is
+	if !isCluster || p.taken {
+		return true
+	}
+	p.unit, p.taken = w.Take(breaker.Pending)
+	return p.taken
+}
+
+func (p *pending) release() { p.unit.Release() }
+
 // cause returns the error for the account of an endpoint: nil if the request was not assigned to a connection, because
-// the endpoint is no longer connected.
+// the endpoint is no longer connected or too many requests wait.
 func cause(err error) error {
-	if errors.Is(err, balancer.ErrNoSubConnAvailable) {
+	if errors.Is(err, balancer.ErrNoSubConnAvailable) || errors.Is(err, ErrPending) {
 		return nil
 	}
 	return err

@@ -24,6 +24,7 @@ type Counter struct {
 	key      key
 	uses     int // guarded by set.mu
 	inFlight atomic.Int64
+	others   [resources]atomic.Int64
 }
 
 // Acquire returns the counter of a cluster and its EDS resource. Release it when no further call

@@ -37,6 +37,7 @@ type leafCluster struct {
 	dialer     *dialer
 
 	breaker  *breaker.Counter
+	circuit  *breaker.Circuit                 // nil for gRPC channels
 	plain    map[endpoint.LocalityID]*account // the common parts of accounts
 	stray    *account                         // for addresses outside the cluster
 	detected bool                             // accounts have outlier detection
@@ -126,6 +127,7 @@ func (c *leafCluster) apply(u *cluster.Update) {
 		c.breaker.Release()
 	}
 	c.breaker = counter
+	c.limit(u)
 	next := &loadReport{name: c.name, service: service, server: u.LoadReports, propagation: load.Propagation(u.ReportMetrics)}
 	old := c.load
 	if !old.matches(next) {
@@ -135,8 +137,8 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	}
 
 	c.counts.keep(c.config.Drops)
-	if c.dialer == nil || c.dialer.proxied != u.HTTPProxy || c.dialer.http != settingsOf(u) {
-		c.dialer = newDialer(c.tls, u.HTTPProxy).withHTTP(settingsOf(u))
+	if c.dialer == nil || c.dialer.proxied != u.HTTPProxy || c.dialer.http != c.settings(u) {
+		c.dialer = newDialer(c.tls, u.HTTPProxy).withHTTP(c.settings(u))
 		c.plain = nil // so that all accounts are replaced
 	}
 	priorities := byPriority(c.config.Localities)
@@ -159,12 +161,30 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	c.priorities.Update(names)
 }
 
-// settingsOf returns the HTTP settings of a cluster. They are zero for gRPC channels.
-func settingsOf(u *cluster.Update) cluster.HTTPSettings {
+// settings returns the settings of a cluster for its connections. They are zero for gRPC channels.
+func (c *leafCluster) settings(u *cluster.Update) lbtree.HTTP {
 	if u.HTTP == nil {
-		return cluster.HTTPSettings{}
+		return lbtree.HTTP{}
 	}
-	return *u.HTTP
+	return lbtree.HTTP{ConnectTimeout: u.HTTP.ConnectTimeout, Version: u.HTTP.Version, Circuit: c.circuit}
+}
+
+// limit applies the limits of an HTTP cluster. The breaker is that of the cluster.
+func (c *leafCluster) limit(u *cluster.Update) {
+	if u.HTTP == nil {
+		c.circuit = nil
+		return
+	}
+	if c.circuit == nil {
+		c.circuit = new(breaker.Circuit)
+	}
+	l := u.HTTP.Limits
+	limits := breaker.Limits{Budget: l.Budget, HasBudget: l.HasBudget, PerConnection: l.PerConnection}
+	limits.Most[breaker.Connections], limits.Most[breaker.Pending], limits.Most[breaker.Retries] = l.Connections, l.Pending, l.Retries
+	if l.HasBudget {
+		limits.Most[breaker.Retries] = l.BudgetMin
+	}
+	c.circuit.Set(c.breaker, limits)
 }
 
 // serviceOf returns the name of a cluster's EDS resource, or "" if it is the cluster's own name.
@@ -193,7 +213,7 @@ func (c *leafCluster) publish() {
 	}
 	c.report(balancer.State{ConnectivityState: c.child.ConnectivityState, Picker: &clusterPicker{
 		name: c.name, note: c.config.Note, drops: c.config.Drops, breaker: c.breaker, most: c.config.Update.MaxRequests,
-		load: c.load.cluster, child: c.child, conn: c.conn, find: c.tree.Labels, labels: c.labels, dropped: c.counts.drops, refused: &c.counts.refused,
+		circuit: c.circuit, load: c.load.cluster, child: c.child, conn: c.conn, find: c.tree.Labels, labels: c.labels, dropped: c.counts.drops, refused: &c.counts.refused,
 	}})
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -103,6 +104,13 @@ func (c *leafCluster) describe(l *dataplane.Leaf) endpointsView {
 	}
 	l.Service, l.LBPolicy, l.LBConfig, l.MaxCalls = serviceOf(c.name, u), u.LBPolicy.Name, u.LBPolicy.Config, u.MaxRequests
 	l.Calls, l.Refused, l.Drops = c.breaker.InFlight(), c.counts.refused.Load(), c.counts.describe(c.config.Drops)
+	if c.circuit != nil {
+		for _, r := range []breaker.Resource{breaker.Connections, breaker.Pending, breaker.Retries} {
+			limit := dataplane.Limit{Name: r.String()}
+			limit.Used, limit.Max, limit.Refused = c.circuit.Use(r)
+			l.Limits = append(l.Limits, limit)
+		}
+	}
 	all := c.priorities.standings()
 	e := endpointsView{localities: byPriority(c.config.Localities), ejected: c.outlier.Ejected()}
 	for i, s := range all {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
-	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
@@ -43,7 +42,7 @@ func byPriority(localities []endpoint.Locality) [][]*endpoint.Locality {
 type dialer struct {
 	tls     *security.Cluster
 	proxied bool
-	http    cluster.HTTPSettings // zero for gRPC channels
+	http    lbtree.HTTP // zero for gRPC channels
 	// plain are the attributes of addresses without a hostname and a proxy.
 	plain *attributes.Attributes
 	// drains says that sessions may stay on draining endpoints (A55). draining has these.
@@ -83,8 +82,8 @@ func newDialer(tls *security.Cluster, proxied bool) *dialer {
 }
 
 // withHTTP adds the HTTP settings of the cluster.
-func (d *dialer) withHTTP(s cluster.HTTPSettings) *dialer {
-	if d.http = s; s != (cluster.HTTPSettings{}) {
+func (d *dialer) withHTTP(s lbtree.HTTP) *dialer {
+	if d.http = s; s != (lbtree.HTTP{}) {
 		d.plain = lbtree.WithHTTP(d.plain, s)
 	}
 	return d

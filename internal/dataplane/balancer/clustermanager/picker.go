@@ -164,6 +164,7 @@ type clusterPicker struct {
 	drops   []endpoint.Drop
 	breaker *breaker.Counter
 	most    uint32
+	circuit *breaker.Circuit // nil for gRPC channels
 	load    *load.Cluster    // nil: load is not reported
 	dropped []*atomic.Uint64 // a counter for each of drops
 	refused *atomic.Uint64   // counts calls above most
@@ -284,6 +285,9 @@ func (e *statusError) Dropped() bool { return true }
 // explain adds the cluster to an error. It does not change the status of a policy.
 func (p *clusterPicker) explain(err error) error {
 	if errors.Is(err, balancer.ErrNoSubConnAvailable) {
+		if p.circuit != nil {
+			return lbtree.Waiting{Circuit: p.circuit}
+		}
 		return balancer.ErrNoSubConnAvailable
 	}
 	if _, ok := status.FromError(err); ok {
