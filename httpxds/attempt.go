@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 )
 
@@ -64,7 +65,7 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		}
 		next := again(r, lease, lease.Written()-before, err)
 		if next == nil || n >= maxReplays || ctx.Err() != nil {
-			lease.Pick.Done(balancer.DoneInfo{Err: err, BytesSent: true})
+			lease.Pick.Done(balancer.DoneInfo{Err: failureOf(ctx, err), BytesSent: true})
 			return nil, x.broken(ctx, lease, err)
 		}
 		lease.Pick.Done(balancer.DoneInfo{}) // the endpoint did not receive it
@@ -99,6 +100,18 @@ func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*ht
 	}
 	x.follow(ctx, resp, l)
 	return resp, nil
+}
+
+// failureOf returns the error of an attempt without a response, for the account of its endpoint.
+func failureOf(ctx context.Context, err error) *outlier.Failure {
+	switch {
+	case errors.Is(err, errPerTry), errors.Is(context.Cause(ctx), errTimeout):
+		return &outlier.Failure{Status: http.StatusGatewayTimeout, Local: true}
+	case ctx.Err() != nil, errors.Is(err, errInsecure):
+		return &outlier.Failure{Status: http.StatusServiceUnavailable, Ignored: true}
+	default:
+		return &outlier.Failure{Status: http.StatusServiceUnavailable, Local: true}
+	}
 }
 
 // errPerTry is the cause of the end of an attempt by the time limit of the retry policy.

@@ -138,10 +138,11 @@ func TestRequestsPerConnection(t *testing.T) {
 			var mu sync.Mutex
 			requests := make(map[string]int) // by the address of the client
 			var open atomic.Int64
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				defer mu.Unlock()
 				requests[r.RemoteAddr]++
+				_, _ = io.WriteString(rw, "body")
 			}))
 			s.Config.Protocols = new(http.Protocols)
 			s.Config.Protocols.SetHTTP1(true)

@@ -9,13 +9,14 @@ import (
 	"google.golang.org/grpc/balancer"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
+	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 )
 
 // follow makes the attempt end with the body of its response.
 func (x *exchange) follow(ctx context.Context, resp *http.Response, l pool.Lease) {
 	x.ctx, x.done, x.load, x.failure, x.body = ctx, l.Pick.Done, loadOf(resp.Header), nil, resp.Body
 	if resp.StatusCode >= http.StatusInternalServerError {
-		x.failure = errors.New(resp.Status)
+		x.failure = &outlier.Failure{Status: resp.StatusCode}
 	}
 	if body, ok := resp.Body.(io.ReadWriteCloser); ok { // of an upgraded connection
 		resp.Body = &stream{x, body}
@@ -54,8 +55,11 @@ func (x *exchange) end() {
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
 	if err != nil {
-		if !errors.Is(err, io.EOF) && errors.Is(context.Cause(x.ctx), errTimeout) {
-			err = x.fail(Timeout, "", errTimeout)
+		if !errors.Is(err, io.EOF) {
+			x.failure = failureOf(x.ctx, err)
+			if errors.Is(context.Cause(x.ctx), errTimeout) {
+				err = x.fail(Timeout, "", errTimeout)
+			}
 		}
 		x.end()
 	}

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 )
 
 // ErrClosed is the error of requests of a closed Tree.
@@ -251,6 +253,9 @@ func (p *pending) release() { p.unit.Release() }
 func cause(err error) error {
 	if errors.Is(err, balancer.ErrNoSubConnAvailable) || errors.Is(err, ErrPending) {
 		return nil
+	}
+	if failed := (*ConnectError)(nil); !errors.As(err, &failed) {
+		return &outlier.Failure{Status: http.StatusServiceUnavailable, Ignored: true} // the request has ended
 	}
 	return err
 }

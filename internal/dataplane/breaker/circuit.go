@@ -14,7 +14,9 @@ const (
 )
 
 // String returns the name of the resource.
-func (r Resource) String() string { return [...]string{"connections", "pending requests", "retries"}[r] }
+func (r Resource) String() string {
+	return [...]string{"connections", "pending requests", "retries"}[r]
+}
 
 // Limits are the limits of a cluster.
 type Limits struct {

@@ -16,13 +16,20 @@ import (
 
 // An Endpoint counts the calls of one endpoint.
 type Endpoint struct {
-	active  atomic.Pointer[bucket]
-	buckets [2]bucket
+	counts
 
 	ejected   bool
 	ejectedAt time.Time
 	// multiplier counts the ejections. It decreases for intervals without ejection.
 	multiplier int
+
+	http *httpCounts // nil for gRPC
+}
+
+// counts are the calls of an interval.
+type counts struct {
+	active  atomic.Pointer[bucket]
+	buckets [2]bucket
 
 	// The last interval's calls.
 	successes, failures uint64
@@ -38,8 +45,8 @@ func newEndpoint() *Endpoint {
 }
 
 // Record counts the end of a call. It is safe for concurrent use and does not allocate.
-func (e *Endpoint) Record(success bool) {
-	if b := e.active.Load(); success {
+func (c *counts) Record(success bool) {
+	if b := c.active.Load(); success {
 		b.successes.Add(1)
 	} else {
 		b.failures.Add(1)
@@ -50,21 +57,21 @@ func (e *Endpoint) Record(success bool) {
 func (e *Endpoint) Ejected() bool { return e.ejected }
 
 // swap ends an interval.
-func (e *Endpoint) swap() {
-	last := e.active.Load()
-	next := &e.buckets[0]
+func (c *counts) swap() {
+	last := c.active.Load()
+	next := &c.buckets[0]
 	if last == next {
-		next = &e.buckets[1]
+		next = &c.buckets[1]
 	}
 	next.successes.Store(0)
 	next.failures.Store(0)
-	e.active.Store(next)
-	e.successes, e.failures = last.successes.Load(), last.failures.Load()
+	c.active.Store(next)
+	c.successes, c.failures = last.successes.Load(), last.failures.Load()
 }
 
-func (e *Endpoint) volume() uint64 { return e.successes + e.failures }
+func (c *counts) volume() uint64 { return c.successes + c.failures }
 
-func (e *Endpoint) successRate() float64 { return float64(e.successes) / float64(e.volume()) }
+func (c *counts) successRate() float64 { return float64(c.successes) / float64(c.volume()) }
 
 // shortest is the minimal interval, for any configuration.
 const shortest = 10 * time.Millisecond
@@ -73,6 +80,8 @@ const shortest = 10 * time.Millisecond
 // use, except for [Endpoint.Record].
 type Machine struct {
 	config    *cluster.OutlierDetection // nil, or one that can eject
+	http      cluster.HTTPOutlier       // zero for gRPC
+	isHTTP    bool
 	endpoints map[string]*Endpoint
 	start     time.Time // of the interval
 	// chance returns a number from 0 to 99.
@@ -95,7 +104,12 @@ func New(chance func() uint32) *Machine {
 // addresses. A nil config has no algorithm. Without an algorithm the machine has no endpoints and
 // ejects none. All endpoints start anew when there is one again.
 func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, now time.Time) {
-	if config == nil || config.SuccessRate.Enforcement == 0 && config.FailurePercentage.Enforcement == 0 {
+	m.http, m.isHTTP = cluster.HTTPOutlier{}, false
+	m.configure(config, names, now)
+}
+
+func (m *Machine) configure(config *cluster.OutlierDetection, names []string, now time.Time) {
+	if config == nil || config.SuccessRate.Enforcement == 0 && config.FailurePercentage.Enforcement == 0 && !detects(&m.http) {
 		m.config, m.endpoints = nil, nil
 		return
 	}
@@ -109,6 +123,9 @@ func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, no
 		e := last[name]
 		if e == nil {
 			e = newEndpoint()
+		}
+		if m.isHTTP {
+			e.setHTTP(m.http)
 		}
 		m.endpoints[name] = e
 	}
@@ -151,8 +168,15 @@ func (m *Machine) EndInterval(now time.Time) (ejected, unejected []*Endpoint) {
 		e.swap()
 		before[e] = e.ejected
 	}
-	m.bySuccessRate(order, now)
-	m.byFailurePercentage(order, now)
+	m.bySuccessRate(order, origin{SuccessRate, m.config.SuccessRate.Enforcement, external}, now)
+	m.byFailurePercentage(order, origin{FailurePercentage, m.config.FailurePercentage.Enforcement, external}, now)
+	if m.http.Split {
+		for _, e := range order {
+			e.http.local.swap()
+		}
+		m.bySuccessRate(order, origin{LocalSuccessRate, m.http.LocalSuccessRate, local}, now)
+		m.byFailurePercentage(order, origin{LocalFailurePercentage, m.http.LocalFailurePercentage, local}, now)
+	}
 	for _, e := range order {
 		m.redeem(e, now)
 		switch {
@@ -182,48 +206,58 @@ func (m *Machine) redeem(e *Endpoint, now time.Time) {
 	}
 }
 
+// An origin is a kind of calls that the algorithms consider separately.
+type origin struct {
+	method      string
+	enforcement uint32
+	counts      func(*Endpoint) *counts
+}
+
+// external returns the calls of all origins, or those that have a response if the configuration splits them.
+func external(e *Endpoint) *counts { return &e.counts }
+
 // bySuccessRate ejects the endpoints whose success rate is far below the others' (A50).
-func (m *Machine) bySuccessRate(order []*Endpoint, now time.Time) {
+func (m *Machine) bySuccessRate(order []*Endpoint, o origin, now time.Time) {
 	c := m.config.SuccessRate
-	if c.Enforcement == 0 {
+	if o.enforcement == 0 {
 		return
 	}
-	candidates := withVolume(order, c.RequestVolume)
+	candidates := o.withVolume(order, c.RequestVolume)
 	if len(candidates) == 0 || len(candidates) < int(c.MinimumHosts) {
 		return
 	}
-	mean, stdev := spreadOf(candidates)
+	mean, stdev := o.spreadOf(candidates)
 	required := mean - stdev*float64(c.StdevFactor)/1000
 	for _, e := range candidates {
-		if e.successRate() < required {
-			m.eject(e, SuccessRate, c.Enforcement, now)
+		if o.counts(e).successRate() < required {
+			m.eject(e, o.method, o.enforcement, now)
 		}
 	}
 }
 
 // byFailurePercentage ejects the endpoints that fail too often, independent of the others (A50).
-func (m *Machine) byFailurePercentage(order []*Endpoint, now time.Time) {
+func (m *Machine) byFailurePercentage(order []*Endpoint, o origin, now time.Time) {
 	c := m.config.FailurePercentage
-	if c.Enforcement == 0 {
+	if o.enforcement == 0 {
 		return
 	}
-	candidates := withVolume(order, c.RequestVolume)
+	candidates := o.withVolume(order, c.RequestVolume)
 	if len(candidates) < int(c.MinimumHosts) {
 		return
 	}
 	for _, e := range candidates {
-		if (1-e.successRate())*100 > float64(c.Threshold) {
-			m.eject(e, FailurePercentage, c.Enforcement, now)
+		if (1-o.counts(e).successRate())*100 > float64(c.Threshold) {
+			m.eject(e, o.method, o.enforcement, now)
 		}
 	}
 }
 
 // withVolume returns the endpoints with enough calls. An endpoint without calls has no success
 // rate, so it is never among them.
-func withVolume(order []*Endpoint, volume uint32) []*Endpoint {
+func (o origin) withVolume(order []*Endpoint, volume uint32) []*Endpoint {
 	var out []*Endpoint
 	for _, e := range order {
-		if e.volume() >= max(uint64(volume), 1) {
+		if o.counts(e).volume() >= max(uint64(volume), 1) {
 			out = append(out, e)
 		}
 	}
@@ -231,14 +265,14 @@ func withVolume(order []*Endpoint, volume uint32) []*Endpoint {
 }
 
 // spreadOf returns the mean and the standard deviation of success rates.
-func spreadOf(endpoints []*Endpoint) (mean, stdev float64) {
+func (o origin) spreadOf(endpoints []*Endpoint) (mean, stdev float64) {
 	n := float64(len(endpoints))
 	for _, e := range endpoints {
-		mean += e.successRate() / n
+		mean += o.counts(e).successRate() / n
 	}
 	var variance float64
 	for _, e := range endpoints {
-		d := e.successRate() - mean
+		d := o.counts(e).successRate() - mean
 		variance += d * d / n
 	}
 	return mean, math.Sqrt(variance)

@@ -34,6 +34,8 @@ type account struct {
 	// metrics says that load reports include the endpoint's metrics (A85).
 	metrics bool
 	outlier *outlier.Endpoint // nil: no outlier detection
+	// reached, if not nil, gets kinds of consecutive failures of an HTTP cluster.
+	reached func(outlier.Kind)
 	// authority is the authority of calls that are rewritten for the endpoint (A81). It is nil if
 	// the endpoint has no hostname.
 	authority metadata.MD
@@ -77,7 +79,7 @@ func (a *account) finish(info balancer.DoneInfo) {
 		info.Err = errNotSent
 	}
 	if a.outlier != nil && sent {
-		a.outlier.Record(info.Err == nil)
+		a.record(info.Err)
 	}
 	if a.load == nil {
 		return
@@ -90,6 +92,17 @@ func (a *account) finish(info balancer.DoneInfo) {
 		}
 	}
 	a.load.CallFinished(info.Err, m)
+}
+
+// record counts the end of a call for outlier detection.
+func (a *account) record(err error) {
+	if a.reached == nil {
+		a.outlier.Record(err == nil)
+		return
+	}
+	if kind := a.outlier.RecordHTTP(err); kind != 0 {
+		a.reached(kind)
+	}
 }
 
 // isEjected reports whether the endpoint is ejected. It is called on the loop.
@@ -173,7 +186,11 @@ func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality, c
 			}
 		}
 	}
-	c.outlier.Configure(u.OutlierDetection, keys, time.Now())
+	if u.HTTP != nil {
+		c.outlier.ConfigureHTTP(u.OutlierDetection, u.HTTP.Outlier, keys, time.Now())
+	} else {
+		c.outlier.Configure(u.OutlierDetection, keys, time.Now())
+	}
 	used := make(map[endpoint.LocalityID]bool)
 	plain := make(map[endpoint.LocalityID]*account)
 	same := c.plain != nil && c.stray.breaker == c.breaker && !detects && !c.detected
@@ -262,6 +279,9 @@ func (c *leafCluster) account(e *lbtree.Endpoint, plain, last *account) *account
 	a.plain = plain
 	if detects {
 		a.outlier = c.outlier.Endpoint(e.Key())
+		if a.outlier != nil && c.config.Update.HTTP != nil {
+			a.reached = c.consecutive(a.outlier)
+		}
 	}
 	if e.Hostname != "" {
 		a.authority = metadata.Pairs(":authority", e.Hostname)
@@ -270,6 +290,19 @@ func (c *leafCluster) account(e *lbtree.Endpoint, plain, last *account) *account
 		a.calls = last.calls
 	}
 	return a.open()
+}
+
+// consecutive returns the function that handles consecutive failures of an endpoint on the loop.
+func (c *leafCluster) consecutive(e *outlier.Endpoint) func(outlier.Kind) {
+	return func(kind outlier.Kind) {
+		c.env.Loop.Post(func() {
+			before := e.Ejected()
+			if c.outlier.Consecutive(e, kind, time.Now()) && !before {
+				c.env.State.Logger.Info("outlier detection", "cluster", printable.Text(c.name, printable.Short), "ejected", 1, "unejected", 0)
+				c.conn.eject()
+			}
+		})
+	}
 }
 
 // schedule sets the timer for the next outlier detection (A50).
