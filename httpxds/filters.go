@@ -179,6 +179,6 @@ func (f *routed) send(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, errEnded
 	}
-	x := &exchange{transport: f.transport, view: view{f.table, r, f.transport.id}}
+	x := &exchange{transport: f.transport, view: view{table: f.table, request: r, id: f.transport.id}}
 	return x.start(r, f.plan, f.to)
 }

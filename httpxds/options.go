@@ -16,15 +16,16 @@ type Option interface{ client(*settings) error }
 
 // settings are the settings of a Transport.
 type settings struct {
-	env       *xdsforge.Env
-	authority string
-	protocol  Protocol
-	base      *http.Transport
-	logger    *slog.Logger
-	gateway   bool
-	clusters  []string                      // that headers may name
-	targets   func(*url.URL) (string, bool) // of a Hosts
-	fallback  http.RoundTripper             // of a Hosts
+	env          *xdsforge.Env
+	authority    string
+	protocol     Protocol
+	base         *http.Transport
+	logger       *slog.Logger
+	gateway      bool
+	requestHosts bool
+	clusters     []string                      // that headers may name
+	targets      func(*url.URL) (string, bool) // of a Hosts
+	fallback     http.RoundTripper             // of a Hosts
 }
 
 type clientOption func(*settings) error
@@ -51,6 +52,15 @@ func WithAuthority(authority string) Option {
 			return errors.New(`WithAuthority: authority = ""; must be set`)
 		}
 		s.authority = authority
+		return nil
+	})
+}
+
+// WithRequestHosts makes the Host of each request choose its virtual host, as in a proxy. Without the option, the authority of
+// the target chooses one for all requests. A request without a virtual host fails with NoRoute.
+func WithRequestHosts() Option {
+	return clientOption(func(s *settings) error {
+		s.requestHosts = true
 		return nil
 	})
 }

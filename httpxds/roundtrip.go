@@ -55,9 +55,9 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 			closeBody(r)
 			return nil, err
 		}
-		x := &exchange{transport: t, view: view{table, r, t.id}}
+		x := &exchange{transport: t, view: view{table: table, request: r, id: t.id}}
 		v := &x.view
-		p, err := table.HTTPPlan(pathOf(r), v)
+		p, err := table.HTTPPlan(hostOf(r), pathOf(r), v)
 		if err == nil {
 			err = p.Err
 		}
@@ -146,6 +146,9 @@ func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	if x.body == http.NoBody {
 		x.end()
 		resp.Body = http.NoBody
+	}
+	for _, c := range v.cookies {
+		resp.Header.Add("Set-Cookie", c)
 	}
 	change(resp.Header, x.plan.Headers.Response, r)
 	if of := x.to.Own.headers; of != nil {

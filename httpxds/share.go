@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/builtin"
 	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
+	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 )
 
 // logger returns the first of own, the Env's logger and slog.Default() that is set.
@@ -59,6 +60,9 @@ func newShare(all *resource.Set, side resource.Side) (*share, error) {
 			f.HTTPFilter = parses
 		}
 		list, fill = append(list, f), append(fill, f)
+	}
+	if side == resource.ClientSide {
+		fill = append(fill, lbpolicy.RandomPolicy())
 	}
 	types, err := all.Keep(func(x resource.Extension) bool {
 		message, filter := filterMessage(x)

@@ -2,6 +2,8 @@ package httpxds
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -144,6 +146,7 @@ type view struct {
 	table   *table
 	request *http.Request
 	id      uint64
+	cookies []string // generated for hash policies: values of Set-Cookie
 }
 
 // Values implements [route.HTTPRequest]. The name may be that of a pseudo-header.
@@ -169,11 +172,15 @@ func (v *view) Query(name string) (string, bool) {
 func (v *view) Value(p *route.HashPolicy) (string, bool) {
 	switch p.Kind {
 	case route.HashCookie:
-		c, err := v.request.Cookie(p.Header)
-		if err != nil {
+		if c, err := v.request.Cookie(p.Header); err == nil {
+			return c.Value, true
+		}
+		if p.Generate == "" {
 			return "", false
 		}
-		return c.Value, true
+		value := fmt.Sprintf("%016x", rand.Uint64())
+		v.cookies = append(v.cookies, p.Header+"="+value+p.Generate)
+		return value, true
 	case route.HashQuery:
 		return v.Query(p.Header)
 	case route.HashSourceIP:

@@ -128,7 +128,7 @@ func newTransport(e *opened, target string, s *settings) (*Transport, error) {
 		Target: resolver.Target{URL: *u}, Authority: authority, DialCreds: insecure.NewCredentials(),
 	})
 	t.watcher = xdsconfig.New(scope.Client, xdsconfig.Options{
-		Listener: name.String(), Authority: authority, NodeID: e.Config().Node().GetId(), Deliver: t.deliver, Servers: e.Config().ServersFor,
+		Listener: name.String(), Authority: authority, AllHosts: s.requestHosts, NodeID: e.Config().Node().GetId(), Deliver: t.deliver, Servers: e.Config().ServersFor,
 	})
 	t.refs.Bind(t.watcher)
 	t.status.Name, t.status.Authority = target, authority

@@ -60,6 +60,7 @@ func TestHTTPErrors(t *testing.T) {
 		{`type: ORIGINAL_DST`, "must be one of STATIC, STRICT_DNS, LOGICAL_DNS, EDS"},
 		{static + ` connect_timeout { nanos: -1 }`, "connect_timeout"},
 		{static + options + `"\032\002\032\000" } }`, "must choose HTTP/1 or HTTP/2"},
+		{`lb_policy: MAGLEV ` + static, "lb_policy = MAGLEV; must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST, RANDOM"},
 	} {
 		m := new(clusterv3.Cluster)
 		if err := prototext.Unmarshal([]byte(`name: "c" `+test.text), m); err != nil {
@@ -69,6 +70,13 @@ func TestHTTPErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s:\n%v, want %q", test.text, err, test.want)
 		}
+	}
+	m := new(clusterv3.Cluster)
+	if err := prototext.Unmarshal([]byte(`name: "c" type: EDS eds_cluster_config { eds_config { ads {} } } lb_policy: RANDOM`), m); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plugincase.Decode(t, cluster.Type(), m); err == nil || !strings.HasSuffix(err.Error(), "must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST") {
+		t.Errorf("profile gRPC with RANDOM: %v; want that it is rejected", err)
 	}
 }
 

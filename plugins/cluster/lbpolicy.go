@@ -21,7 +21,7 @@ func lbPolicy(dc *resource.DecodeContext, policies []byte, legacy clusterv3.Clus
 			v.AddError((*resource.Path)(nil).Field("load_balancing_policy"), err)
 		}
 	} else {
-		c = legacyPolicy(legacy, least, ring, &v)
+		c = legacyPolicy(dc, legacy, least, ring, &v)
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		return c, nil
@@ -30,8 +30,9 @@ func lbPolicy(dc *resource.DecodeContext, policies []byte, legacy clusterv3.Clus
 }
 
 // legacyPolicy returns the policy of lb_policy with its configuration.
-func legacyPolicy(p clusterv3.Cluster_LbPolicy, least, ring []byte, v *resource.Violations) resource.LBConfig {
+func legacyPolicy(dc *resource.DecodeContext, p clusterv3.Cluster_LbPolicy, least, ring []byte, v *resource.Violations) resource.LBConfig {
 	var root *resource.Path
+	http := dc.Types.Profile() == resource.HTTP
 	switch p {
 	case clusterv3.Cluster_ROUND_ROBIN:
 		return resource.LBConfig{Name: wrrLocality, Config: `{"childPolicy":[{"round_robin":{}}]}`}
@@ -48,10 +49,18 @@ func legacyPolicy(p clusterv3.Cluster_LbPolicy, least, ring []byte, v *resource.
 		return resource.LBConfig{Name: wrrLocality, Config: fmt.Sprintf(`{"childPolicy":[{"least_request_experimental":{"choiceCount":%d}}]}`, count)}
 	case clusterv3.Cluster_RING_HASH:
 		return ringHash(ring, v)
+	case clusterv3.Cluster_RANDOM:
+		if http {
+			return resource.LBConfig{Name: wrrLocality, Config: `{"childPolicy":[{"random":{}}]}`}
+		}
 	default:
-		v.Add(root.Field("lb_policy"), p, "must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST")
-		return resource.LBConfig{}
 	}
+	names := "ROUND_ROBIN, RING_HASH, LEAST_REQUEST"
+	if http {
+		names += ", RANDOM"
+	}
+	v.Add(root.Field("lb_policy"), p, "must be one of "+names)
+	return resource.LBConfig{}
 }
 
 // maxRingSize is the limit of ring entries and the default of the cluster's own limit

@@ -1,13 +1,18 @@
 package route
 
 import (
+	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // A HashKind is the part of a request that a HashPolicy hashes.
@@ -32,6 +37,9 @@ type HashPolicy struct {
 	// Terminal ends the evaluation after this policy if there is a hash.
 	Terminal bool
 	Kind     HashKind
+	// Generate has the attributes of the cookie that a request of [HashCookie] gets if it has none, such as
+	// "; Max-Age=60; Path=/; HttpOnly". If it is empty, no cookie is generated.
+	Generate string
 }
 
 // channelID is the only filter state that gRPC supports: the ID of the channel (A42).
@@ -51,7 +59,11 @@ func hashPolicies(dc *resource.DecodeContext, list []*routev3.RouteAction_HashPo
 				out = append(out, HashPolicy{Terminal: m.GetTerminal()})
 			}
 		default:
-			if p := httpHash(m); p.Kind != HashHeader && dc.Types.Profile() == resource.HTTP {
+			if dc.Types.Profile() != resource.HTTP {
+				continue
+			}
+			at := (*resource.Path)(nil).Item("", i)
+			if p := httpHash(at.Field("cookie"), m, &v); p.Kind != HashHeader {
 				out = append(out, p)
 			}
 		}
@@ -60,11 +72,11 @@ func hashPolicies(dc *resource.DecodeContext, list []*routev3.RouteAction_HashPo
 }
 
 // httpHash returns a policy that only profile HTTP supports.
-func httpHash(m *routev3.RouteAction_HashPolicy) HashPolicy {
+func httpHash(at resource.Path, m *routev3.RouteAction_HashPolicy, v *resource.Violations) HashPolicy {
 	out := HashPolicy{Terminal: m.GetTerminal()}
 	switch s := m.GetPolicySpecifier().(type) {
 	case *routev3.RouteAction_HashPolicy_Cookie_:
-		out.Kind, out.Header = HashCookie, s.Cookie.GetName()
+		out.Kind, out.Header, out.Generate = HashCookie, s.Cookie.GetName(), generated(at, s.Cookie, v)
 	case *routev3.RouteAction_HashPolicy_QueryParameter_:
 		out.Kind, out.Header = HashQuery, s.QueryParameter.GetName()
 	case *routev3.RouteAction_HashPolicy_ConnectionProperties_:
@@ -73,6 +85,36 @@ func httpHash(m *routev3.RouteAction_HashPolicy) HashPolicy {
 		}
 	}
 	return out
+}
+
+// generated returns the attributes of a generated cookie, or "". The path is that of the message.
+func generated(at resource.Path, m *routev3.RouteAction_HashPolicy_Cookie, v *resource.Violations) string {
+	if m.GetTtl() == nil {
+		return ""
+	}
+	ttl := convert.Duration(at.Field("ttl"), m.GetTtl(), v)
+	if ttl < 0 {
+		v.Add(at.Field("ttl"), ttl, "must be at least 0s")
+	}
+	if err := (&http.Cookie{Name: m.GetName(), Value: "v", Path: m.GetPath()}).Valid(); err != nil {
+		v.Add(at, m.GetName(), "must have the name and the path of a cookie: "+err.Error())
+	}
+	out := ""
+	if ttl > 0 { // a cookie without Max-Age ends with the session
+		out = "; Max-Age=" + strconv.FormatInt(int64((ttl+time.Second-1)/time.Second), 10)
+	}
+	if m.GetPath() != "" {
+		out += "; Path=" + m.GetPath()
+	}
+	for i, a := range m.GetAttributes() {
+		if !httpguts.ValidHeaderFieldName(a.GetName()) || strings.Contains(a.GetValue(), ";") || !httpguts.ValidHeaderFieldValue(a.GetValue()) {
+			v.Add(at.Item("attributes", i), a.GetName(), "must be the name of an attribute of a cookie, with a value without semicolons")
+		}
+		if out += "; " + a.GetName(); a.GetValue() != "" {
+			out += "=" + a.GetValue()
+		}
+	}
+	return out + "; HttpOnly"
 }
 
 func headerHash(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {

@@ -35,10 +35,11 @@ type List[I Instance[C], C any] struct {
 	made map[place]result[C]
 }
 
-// A place is a filter with the indexes of the levels that override its configuration, or -1.
+// A place is a filter with the levels that override its configuration: a virtual host or nil, and indexes or -1.
 type place struct {
-	name                 string
-	host, route, cluster int
+	name           string
+	host           *route.VirtualHost
+	route, cluster int
 }
 
 type result[C any] struct {
@@ -49,8 +50,8 @@ type result[C any] struct {
 // A Position is a route of a virtual host, or one of its weighted clusters.
 type Position struct {
 	VirtualHost *route.VirtualHost
-	// Host is the index of the virtual host, and Route that of the route.
-	Host, Route int
+	// Route is the index of the route.
+	Route int
 	// Overrides are those of the weighted cluster with the index Cluster. Nil: there is none.
 	Overrides map[string]route.FilterOverride
 	Cluster   int
@@ -79,9 +80,9 @@ func (l *List[I, C]) Interceptors(p Position) ([]C, error) {
 
 // place returns the place of an entry's configuration.
 func (p *Position) place(e filters.Entry) place {
-	at := place{e.Name, -1, -1, -1}
+	at := place{e.Name, nil, -1, -1}
 	if e.Level >= 0 {
-		at.host = p.Host
+		at.host = p.VirtualHost
 	}
 	if e.Level >= 1 {
 		at.route = p.Route

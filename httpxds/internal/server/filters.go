@@ -25,8 +25,8 @@ func (b *backend) newChainFilters(set *filters.Set[httpfilter.ServerInstance], i
 }
 
 // wrap returns a handler that passes requests through the filters of a route to next.
-func wrap(c *chainFilters, h *route.VirtualHost, host, index int, next http.Handler) (http.Handler, error) {
-	list, err := c.Interceptors(filterlist.Position{VirtualHost: h, Host: host, Route: index})
+func wrap(c *chainFilters, h *route.VirtualHost, index int, next http.Handler) (http.Handler, error) {
+	list, err := c.Interceptors(filterlist.Position{VirtualHost: h, Route: index})
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) 
 				out.handlers[t] = common[served]
 				continue
 			}
-			wrapped, err := wrap(c, h, i, j, handler)
+			wrapped, err := wrap(c, h, j, handler)
 			if err != nil {
 				p.Add("%v", err)
 				wrapped = http.HandlerFunc(unavailable)

@@ -77,19 +77,24 @@ type Maker[P, T any] interface {
 	HeaderClusters() []string
 }
 
-// Compile derives the table of a configuration with a virtual host. The caller must release it.
+// Compile derives the table of a configuration with its virtual hosts. The caller must release it.
 func Compile[P, T any](config *xdsconfig.Config, refs *Refs, s Settings, m Maker[P, T]) *Table[P, T] {
-	h := config.VirtualHost
-	t := &Table[P, T]{settings: s, config: config, plans: make(map[*route.Route]*Plan[P, T], len(h.Routes)), clusters: make(map[string]*ref)}
-	for i := range h.Routes {
-		r := &h.Routes[i]
-		if r.Ignored != "" {
-			continue
+	room := 0
+	for h := range config.VirtualHosts() {
+		room += len(h.Routes)
+	}
+	t := &Table[P, T]{settings: s, config: config, plans: make(map[*route.Route]*Plan[P, T], room), clusters: make(map[string]*ref)}
+	for h := range config.VirtualHosts() {
+		for i := range h.Routes {
+			r := &h.Routes[i]
+			if r.Ignored != "" {
+				continue
+			}
+			b := builder[P, T]{refs: refs, maker: m, table: t, host: h, index: i, plan: &Plan[P, T]{Route: r}}
+			b.build()
+			t.plans[r] = b.plan
+			t.headers = t.headers || len(r.Headers) > 0
 		}
-		b := builder[P, T]{refs: refs, maker: m, table: t, host: h, index: i, plan: &Plan[P, T]{Route: r}}
-		b.build()
-		t.plans[r] = b.plan
-		t.headers = t.headers || len(r.Headers) > 0
 	}
 	return t
 }
@@ -191,23 +196,28 @@ func (t *Table[P, T]) ReadsHeaders() bool { return t.headers }
 func (t *Table[P, T]) Plan(path string, headers route.Headers) (*Plan[P, T], error) {
 	r := t.config.VirtualHost.Match(path, headers)
 	if r == nil {
-		return nil, t.noRoute(path)
+		return nil, t.noRoute(t.config.VirtualHost, path)
 	}
 	return t.plans[r], nil
 }
 
-// HTTPPlan is Plan by the rules of profile HTTP.
-func (t *Table[P, T]) HTTPPlan(path string, r route.HTTPRequest) (*Plan[P, T], error) {
+// HTTPPlan is Plan by the rules of profile HTTP. The authority chooses the virtual host, if the configuration has several.
+func (t *Table[P, T]) HTTPPlan(authority, path string, r route.HTTPRequest) (*Plan[P, T], error) {
 	h := t.config.VirtualHost
+	if h == nil {
+		if h = t.config.Route.VirtualHost(authority); h == nil {
+			return nil, t.Trouble(ErrNoRoute, "no virtual host is for "+label(authority))
+		}
+	}
 	i := h.MatchHTTP(path, r)
 	if i < 0 {
-		return nil, t.noRoute(printable.Text(path, printable.Short))
+		return nil, t.noRoute(h, printable.Text(path, printable.Short))
 	}
 	return t.plans[&h.Routes[i]], nil
 }
 
-func (t *Table[P, T]) noRoute(path string) error {
-	return t.Trouble(ErrNoRoute, fmt.Sprintf("no route of virtual host %s takes %s", label(t.config.VirtualHost.Name), path))
+func (t *Table[P, T]) noRoute(h *route.VirtualHost, path string) error {
+	return t.Trouble(ErrNoRoute, fmt.Sprintf("no route of virtual host %s takes %s", label(h.Name), path))
 }
 
 // Choose returns one of the targets, by weight. It returns nil if the action of the route is not a cluster.

@@ -104,8 +104,13 @@ func (w *traversal) root() error {
 	if w.config.Route == nil {
 		return w.invalid(l.update, listener.Type(), "routes must be a RouteConfiguration")
 	}
+	if w.options.AllHosts {
+		return nil
+	}
 	if w.config.VirtualHost = w.config.Route.VirtualHost(w.options.Authority); w.config.VirtualHost == nil {
-		return w.invalid(w.config.Route, route.Type(), fmt.Sprintf("virtual_hosts: none is for the authority %q", w.options.Authority))
+		err := w.invalid(w.config.Route, route.Type(), fmt.Sprintf("virtual_hosts: none is for the authority %q", w.options.Authority))
+		w.config.Route = nil // no call can use it
+		return err
 	}
 	return nil
 }
@@ -124,11 +129,13 @@ func (w *traversal) invalid(u resource.Update, t resource.Type, rule string) err
 // always cuts off the same clusters.
 func (w *traversal) targets() (complete bool) {
 	names, complete := w.subscriptions()
-	if h := w.config.VirtualHost; h != nil {
+	if w.config.Route != nil {
 		routed := make(map[string]bool)
 		known := true
-		for i := 0; i < len(h.Routes) && !w.over(); i++ {
-			known = w.routed(&h.Routes[i], routed) && known
+		for h := range w.config.VirtualHosts() {
+			for i := 0; i < len(h.Routes) && !w.over(); i++ {
+				known = w.routed(&h.Routes[i], routed) && known
+			}
 		}
 		if w.err == nil {
 			complete = complete && known

@@ -7,6 +7,7 @@
 package xdsconfig
 
 import (
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,10 +31,10 @@ import (
 type Config struct {
 	Listener *listener.Update
 	Route    *route.Update
-	// VirtualHost is the virtual host in Route for the channel's data-plane authority.
+	// VirtualHost is the virtual host in Route for the channel's data-plane authority. It is nil with Options.AllHosts.
 	VirtualHost *route.VirtualHost
-	// Targets are the sorted names of the clusters that calls can be sent to: those of the virtual
-	// host's routes, and those of [Watcher.Subscribe]. All are in Clusters.
+	// Targets are the sorted names of the clusters that calls can be sent to: those of the routes of the virtual
+	// host or of all virtual hosts, and those of [Watcher.Subscribe]. All are in Clusters.
 	Targets []string
 	// Plugins are the LB policies of the cluster specifier plugins that calls can be sent to. The
 	// keys are those of [PluginTarget].
@@ -48,6 +49,23 @@ const pluginPrefix = "cluster_specifier_plugin:"
 // PluginTarget returns the name that stands for a cluster specifier plugin in place of a cluster.
 // By the convention of gRPC, no cluster may have such a name.
 func PluginTarget(plugin string) string { return pluginPrefix + plugin }
+
+// VirtualHosts returns the virtual hosts that calls can use. It is empty without a usable route.
+func (c *Config) VirtualHosts() iter.Seq[*route.VirtualHost] {
+	return func(yield func(*route.VirtualHost) bool) {
+		switch {
+		case c.Route == nil:
+		case c.VirtualHost != nil:
+			yield(c.VirtualHost)
+		default:
+			for i := range c.Route.VirtualHosts {
+				if !yield(&c.Route.VirtualHosts[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // IsPluginTarget reports whether a name is one of [PluginTarget].
 func IsPluginTarget(name string) bool { return strings.HasPrefix(name, pluginPrefix) }
@@ -78,6 +96,8 @@ type Options struct {
 	Listener string
 	// Authority is the data-plane authority, which chooses the virtual host.
 	Authority string
+	// AllHosts says that calls choose among all virtual hosts of the routes. Config.VirtualHost is nil then.
+	AllHosts bool
 	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
 	// Limit is the limit of the clusters that routes, aggregates and calls lead to, whether they

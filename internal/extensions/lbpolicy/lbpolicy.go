@@ -5,6 +5,7 @@ import (
 
 	leastrequestv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/least_request/v3"
 	pickfirstv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/pick_first/v3"
+	randomv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/random/v3"
 	subsettingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/random_subsetting/v3"
 	ringhashv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/ring_hash/v3"
 	roundrobinv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
@@ -51,12 +52,24 @@ func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, erro
 
 // Names of the LB policies that this module runs itself.
 const (
+	Random             = "random"
 	RandomSubsetting   = "random_subsetting_experimental"
 	RingHash           = "ring_hash_experimental"
 	RoundRobin         = "round_robin"
 	WeightedRoundRobin = "weighted_round_robin"
 	WRRLocality        = "xds_wrr_locality_experimental"
 )
+
+// RandomPolicy returns the policy random of Envoy, which only HTTP clients have.
+func RandomPolicy() *resource.LBPolicy {
+	return &resource.LBPolicy{
+		Config: "envoy.extensions.load_balancing_policies.random.v3.Random",
+		Convert: func(c resource.TypedConfig, _ resource.LBChildren) (resource.LBConfig, error) {
+			_, err := c.Encoded((*randomv3.Random)(nil))
+			return resource.LBConfig{Name: Random, Config: "{}"}, err
+		},
+	}
+}
 
 // Sizes of the rings of ring_hash, in entries (A42).
 const (

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
@@ -14,6 +15,7 @@ type rotation struct {
 	slots     []atomic.Pointer[balancer.Picker] // more than enough for all endpoints
 	used      atomic.Uint64                     // the number of slots in use
 	next      atomic.Uint64                     // counts picks, from a random start
+	random    bool                              // picks are random
 }
 
 // newRotation returns an empty rotation with room for n endpoints.
@@ -30,6 +32,7 @@ func (r *rotation) resized(n int) *rotation {
 		return r
 	}
 	next := newRotation(n+n/4, r.next.Load())
+	next.random = r.random
 	for _, e := range r.endpoints {
 		next.add(e)
 	}
@@ -59,9 +62,14 @@ func (r *rotation) remove(e *rrEndpoint) {
 	r.slots[last].Store(nil)
 }
 
-// Pick picks with the next ready endpoint.
+// Pick picks with the next ready endpoint, or with a random one.
 func (r *rotation) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	at := r.next.Add(1)
+	var at uint64
+	if r.random {
+		at = rand.Uint64()
+	} else {
+		at = r.next.Add(1)
+	}
 	for {
 		n := r.used.Load()
 		if n == 0 {

@@ -47,6 +47,13 @@ func newRoundRobin(env *lbtree.Env, report lbtree.Report) *roundRobin {
 	return p
 }
 
+// newRandom returns the policy random of Envoy: a roundRobin that picks a ready endpoint at random.
+func newRandom(env *lbtree.Env, report lbtree.Report) *roundRobin {
+	p := newRoundRobin(env, report)
+	p.ready.random = true
+	return p
+}
+
 // Update replaces the endpoints. Unchanged endpoints keep their connections.
 func (p *roundRobin) Update(t lbtree.Target) {
 	p.batch.Update(func() { p.replace(t.Localities) })

@@ -121,6 +121,8 @@ func (s *Switch) Close() {
 // own has the policies of this module. The others come from grpc's registry.
 func own(name string) func(env *lbtree.Env, report lbtree.Report) lbtree.Policy {
 	switch name {
+	case lbpolicy.Random:
+		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRandom(env, report) }
 	case lbpolicy.RandomSubsetting:
 		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRandomSubsetting(env, report) }
 	case lbpolicy.RingHash:
