@@ -106,7 +106,9 @@ func lower(c byte) byte {
 }
 
 // matchHeader matches one header of a call.
-func matchHeader(m *matcher.Header, headers Headers) bool { return m.Match(headerValue(m.Name, headers)) }
+func matchHeader(m *matcher.Header, headers Headers) bool {
+	return m.Match(headerValue(m.Name, headers))
+}
 
 // headerValue returns a header that A28 exposes to routes, and whether it is there. Binary headers are not exposed. A call
 // without a content type has gRPC's.
