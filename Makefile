@@ -39,15 +39,11 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-session demo-status demo-offline demo-serve demo-web ## Everything that must pass before a change lands
+all: check-generate check-api lint test demo demo-server demo-grpc demo-session demo-status demo-offline demo-serve demo-web ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
 	$(GO) run ./examples/demos/quickstart
-
-.PHONY: demo-http
-demo-http: ## Run examples/httplb: measure how an http.Client spreads its requests by xDS
-	$(GO) run ./examples/httplb
 
 .PHONY: demo-grpc
 demo-grpc: ## Run examples/demos/channel: a gRPC channel of two control planes, with all that befalls it
