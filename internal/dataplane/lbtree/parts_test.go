@@ -13,7 +13,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
-	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // A batch reports the changes within an update once, nested ones too, and nothing after Close.
@@ -137,10 +136,10 @@ func TestTrees(t *testing.T) {
 }
 
 func TestHTTPOf(t *testing.T) {
-	if got := lbtree.HTTPOf(attributes.New("other", 1)); got != (cluster.HTTPSettings{}) {
+	if got := lbtree.HTTPOf(attributes.New("other", 1)); got != (lbtree.HTTP{}) {
 		t.Errorf("attributes without settings have %v", got)
 	}
-	want := cluster.HTTPSettings{ConnectTimeout: time.Second}
+	want := lbtree.HTTP{ConnectTimeout: time.Second}
 	if got := lbtree.HTTPOf(lbtree.WithHTTP(nil, want)); got != want {
 		t.Errorf("the settings are %v, want %v", got, want)
 	}
