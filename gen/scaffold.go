@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"go/token"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -21,6 +19,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
 
 // A Scaffold is the start of a resource type's package.
@@ -50,11 +49,10 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
-	d, err := newDraft(s, message, index)
-	if err != nil {
+	d := newDraft(s, message, index)
+	if err := d.findRules(ctx, index, m); err != nil {
 		return nil, err
 	}
-	d.GoName, _ = index.GoName(d.GoPath)
 	var files []File
 	for name, text := range scaffoldFiles() {
 		data, err := d.render(name, text, m)
@@ -64,9 +62,7 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 		files = append(files, File{Path: filepath.Join(s.Folder, strings.Replace(name, "package", d.Package, 1)), Data: data})
 	}
 	sortFiles(files)
-	i := slices.IndexFunc(files, func(f File) bool { return filepath.Base(f.Path) == "resource.yaml" })
-	cases, err := d.cases(ctx, files[i], index)
-	return append(files, cases...), err
+	return append(files, d.cases(s.Folder)...), nil
 }
 
 // A draft is the data for the templates of a new package.
@@ -86,6 +82,8 @@ type draft struct {
 	Rules     []annotation.Rule
 	Hooks     []draftHook
 	Minimal   string // a message without violations, in JSON
+	Name      string // its name
+	rules     *model.Scope
 	minimal   map[string]any
 }
 
@@ -110,7 +108,7 @@ func hooks(rules []annotation.Rule) []draftHook {
 	return out
 }
 
-func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft, error) {
+func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
 	d := &draft{
 		Message: s.Message, Short: string(m.Desc.Name()), GoPackage: s.GoPackage,
 		GoPath: string(m.GoIdent.GoImportPath), GoType: m.GoIdent.GoName, Schema: descriptor.SchemaID,
@@ -120,16 +118,30 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft,
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
 	d.Rules = annotation.Derive(m, annotation.Depth, index.Message)
 	d.Hooks = hooks(d.Rules)
-	d.minimal = annotation.Minimal(m, index.Message)
+	d.GoName, _ = index.GoName(d.GoPath)
+	return d
+}
+
+// findRules resolves the rules of the descriptor, and finds a message without violations.
+func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module) error {
+	text, err := d.render("resource.yaml", scaffoldDescriptor, m)
+	if err != nil {
+		return fmt.Errorf("gen: %w", err)
+	}
+	in := Input{Descriptors: []Descriptor{{Path: filepath.Join(d.Package, "resource.yaml"), Data: text}}, Index: index}
+	packages, err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) (*model.Package, error) { return pkg, nil })
+	if err != nil {
+		return err
+	}
+	d.rules = cmp.Or(packages[0].Update.Rules, new(model.Scope))
+	d.minimal = make(map[string]any)
 	if d.NameField != "" {
 		d.minimal[d.NameField] = "example"
 	}
-	text, err := json.Marshal(d.minimal)
-	if err != nil {
-		return nil, fmt.Errorf("gen: %w", err)
-	}
-	d.Minimal = string(text)
-	return d, nil
+	schema.Repair(d.rules, d.minimal) // if it does not succeed, the author completes the message
+	d.Name, _ = d.minimal[d.NameField].(string)
+	d.Minimal = asJSON(d.minimal)
+	return nil
 }
 
 // folderName returns the package name for a folder: the folder's name, if it is a valid

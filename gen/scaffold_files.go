@@ -145,8 +145,8 @@ func TestMinimal(t *testing.T) {
 	}
 	u := xdstest.Decode(t, Type(), m)
 {{- if .NameField}}
-	if got := u.Name().String(); got != "example" {
-		t.Errorf("Name() = %q; want example", got)
+	if got, want := u.Name().String(), {{printf "%q" .Name}}; got != want {
+		t.Errorf("Name() = %q; want %q", got, want)
 	}
 {{- else}}
 	if got := u.Name().String(); got == "" {

@@ -1,18 +1,14 @@
 package annotation
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/compiler/protogen"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
@@ -176,55 +172,5 @@ func TestProtovalidate(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rules:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	if v := Minimal(m, index.Message); v["size"] != 2.0 || v["name"] != "aaa" && v["name"] != "a.b" {
-		t.Errorf("minimal message %v", v)
-	}
-}
-
-// TestMinimalNumber checks that a number within two bounds is always the same one.
-func TestMinimalNumber(t *testing.T) {
-	c := constraints{bounds: map[string]float64{"gte": 20, "lte": 30}}
-	for range 100 {
-		if got := c.number(0); got != 20 {
-			t.Fatalf("number %v; want 20", got)
-		}
-	}
-}
-
-// TestSome checks that each value can be unmarshalled.
-func TestSome(t *testing.T) {
-	const own = "github.com/xdsforge/xdsforge/gen/testdata/testpb"
-	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Wants: []protoindex.Want{
-		{Message: "xdsforge.test.v1.Thing", GoPackage: own}, {Message: "xdsforge.test.v1.Table", GoPackage: own},
-		{Message: "google.protobuf.Struct"}, {Message: "envoy.config.core.v3.GrpcService"},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"xdsforge.test.v1.Thing", "xdsforge.test.v1.Table", "google.protobuf.Struct", "envoy.config.core.v3.GrpcService"} {
-		m, err := index.Message(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range m.Fields {
-			x := Some(f, index.Message)
-			switch {
-			case f.Desc.IsMap():
-				x = map[string]any{map[bool]string{true: "true", false: "1"}[f.Message.Fields[0].Desc.Kind() == protoreflect.BoolKind]: x}
-			case f.Desc.IsList():
-				x = []any{x}
-			}
-			text, err := json.Marshal(map[string]any{string(f.Desc.Name()): x})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if name == "google.protobuf.Struct" {
-				text = text[len(`{"fields":`) : len(text)-1]
-			}
-			if err := protojson.Unmarshal(text, dynamicpb.NewMessage(m.Desc)); err != nil {
-				t.Errorf("%s: %v", text, err)
-			}
-		}
 	}
 }

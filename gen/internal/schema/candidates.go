@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -16,14 +17,20 @@ import (
 // mostElements is the length of lists and maps above which there are no candidates.
 const mostElements = 12
 
-// Candidates returns values to try for a field: nil if it is absent, and then values within and beyond
-// the limits of rules about it. some is a value of the field, or of its elements.
-func Candidates(f *protogen.Field, checks []*model.Check, some any) []any {
+// Candidates returns values to try for the field or oneof of a step: nil if it is absent, and then values
+// within and beyond the limits of rules about it. That of a oneof is an object with one member.
+func Candidates(s model.Step, checks []*model.Check) []any {
 	out := []any{nil}
-	switch {
+	switch f := s.Field; {
+	case f == nil:
+		members := slices.SortedStableFunc(slices.Values(s.Oneof.Fields), func(a, b *protogen.Field) int {
+			return cmp.Compare(len(fieldsOf(a)), len(fieldsOf(b)))
+		})
+		for _, f := range members {
+			out = append(out, object{string(f.Desc.Name()): scalars(f, nil)[0]})
+		}
 	case f.Desc.IsMap():
-		keys := elementValues(f.Message.Fields[0], checks, "example")
-		values := elementValues(f.Message.Fields[1], checks, some)
+		keys, values := elementValues(f.Message.Fields[0], checks), elementValues(f.Message.Fields[1], checks)
 		for _, key := range keys {
 			out = append(out, object{fmt.Sprint(key): values[0]})
 		}
@@ -38,7 +45,7 @@ func Candidates(f *protogen.Field, checks []*model.Check, some any) []any {
 			out = append(out, entries)
 		}
 	case f.Desc.IsList():
-		values := elementValues(f, checks, some)
+		values := elementValues(f, checks)
 		for _, x := range values {
 			out = append(out, []any{x})
 		}
@@ -46,16 +53,24 @@ func Candidates(f *protogen.Field, checks []*model.Check, some any) []any {
 			out = append(out, slices.Repeat(values, n)[:n], slices.Repeat(values[:1], n))
 		}
 	default:
-		out = append(out, scalars(f, checks, some)...)
+		out = append(out, scalars(f, checks)...)
 	}
 	return out
 }
 
+// fieldsOf are the fields of the message of a field, none if it has another type.
+func fieldsOf(f *protogen.Field) []*protogen.Field {
+	if f.Message == nil {
+		return nil
+	}
+	return f.Message.Fields
+}
+
 // elementValues are values to try for the elements of a list, or for the keys or values of a map. The first
 // one fulfils all rules about them if any does.
-func elementValues(f *protogen.Field, checks []*model.Check, some any) []any {
+func elementValues(f *protogen.Field, checks []*model.Check) []any {
 	about := slices.DeleteFunc(slices.Clone(checks), func(c *model.Check) bool { return !c.Elements || c.Path.Leaf() != f })
-	out := scalars(f, about, some)
+	out := scalars(f, about)
 	slices.SortStableFunc(out, func(a, b any) int { return broken(about, a) - broken(about, b) })
 	return out
 }
@@ -95,8 +110,8 @@ func lengths(checks []*model.Check) []int {
 	return out
 }
 
-// scalars are values to try for a field that is not repeated, or for an element. some is one of them.
-func scalars(f *protogen.Field, checks []*model.Check, some any) []any {
+// scalars are values to try for a field that is not repeated, or for an element. A message is empty.
+func scalars(f *protogen.Field, checks []*model.Check) []any {
 	var out []any
 	switch class := (model.Path{Steps: []model.Step{{Field: f}}}).Class(); {
 	case class == model.Duration:
@@ -130,8 +145,12 @@ func scalars(f *protogen.Field, checks []*model.Check, some any) []any {
 			n, ok := x.(float64)
 			return !ok || math.Abs(n) >= math.MaxInt32 || n < 0 && unsigned
 		})
+	case class == model.Timestamp:
+		out = append(out, "2006-01-02T15:04:05Z")
+	case class == model.JSONList:
+		out = append(out, []any{})
 	default:
-		out = append(out, some)
+		out = append(out, object{})
 	}
 	return out
 }

@@ -19,6 +19,9 @@ import (
 type Violation struct {
 	Check *model.Check
 	Text  string // as the decoder reports it
+
+	scope   *model.Scope
+	message object // where the path of the check starts
 }
 
 // A Verdict is what the rules say about a resource.
@@ -42,7 +45,7 @@ func Evaluate(s *model.Scope, message map[string]any) Verdict {
 func (v *Verdict) scope(s *model.Scope, m object, at string) {
 	for _, c := range s.Checks {
 		if c.Rule != nil && applies(c.When, m) {
-			v.check(c, m, join(at, c.Path.InViolation()))
+			v.check(s, c, m, join(at, c.Path.InViolation()))
 		}
 	}
 	for _, u := range s.Under {
@@ -57,22 +60,26 @@ func (v *Verdict) scope(s *model.Scope, m object, at string) {
 }
 
 // check checks a rule about the value at a path of a message, or about its elements.
-func (v *Verdict) check(c *model.Check, m object, at string) {
+func (v *Verdict) check(s *model.Scope, c *model.Check, m object, at string) {
 	x := lookup(m, c.Path.Steps)
+	broken := Violation{Check: c, Text: at, scope: s, message: m}
 	if !c.Elements {
-		v.value(c, x, there(c.Path, m), at)
+		v.value(broken, x, there(c.Path, m))
 		return
 	}
 	each(c.Path.Last(), x, func(index string, key, x any) {
 		if c.Path.Last().Key() {
 			x = key
 		}
-		v.value(c, x, true, at+index)
+		broken.Text = at + index
+		v.value(broken, x, true)
 	})
 }
 
-// value checks a rule about one value, nil if it is absent. there is true if it is not the zero value.
-func (v *Verdict) value(c *model.Check, x any, there bool, at string) {
+// value checks a rule about one value, nil if it is absent. there is true if it is not the zero value. The
+// text of broken is the path of the value.
+func (v *Verdict) value(broken Violation, x any, there bool) {
+	c, at := broken.Check, broken.Text
 	if text, is := x.(string); is && c.Path.Class().Number() { // numbers of 64 bits are quoted
 		x, _ = strconv.ParseFloat(text, 64)
 	}
@@ -88,7 +95,8 @@ func (v *Verdict) value(c *model.Check, x any, there bool, at string) {
 			i := repetition(list)
 			at, x = fmt.Sprintf("%s[%d]", at, i), list[i]
 		}
-		v.Violations = append(v.Violations, Violation{c, at + shown(c, x) + "; " + emit.RuleText(c)})
+		broken.Text = at + shown(c, x) + "; " + emit.RuleText(c)
+		v.Violations = append(v.Violations, broken)
 	}
 }
 
@@ -144,11 +152,7 @@ func there(p model.Path, m object) bool {
 	case object:
 		return len(x) > 0 || p.Class() != model.Map
 	default:
-		zero := zeroValue(p)
-		if p.Class() == model.Enumeration {
-			zero = zeroName(p)
-		}
-		return p.Presence() || x != zero && x != 0.0
+		return p.Presence() || x != zeroValue(p) && x != 0.0
 	}
 }
 
@@ -205,6 +209,8 @@ func zeroValue(p model.Path) any {
 	switch class := p.Class(); {
 	case p.ToList():
 		return []any{}
+	case class == model.Enumeration:
+		return zeroName(p)
 	case class == model.Map:
 		return object{}
 	case class == model.String || class == model.Bytes:

@@ -1,0 +1,130 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// mostRepairs is the number of values that [Repair] sets at most.
+const mostRepairs = 200
+
+// Repair sets values in a message until it breaks none of the rules that [Evaluate] knows. It reports
+// whether it found such values.
+func Repair(s *model.Scope, message map[string]any) bool {
+	for range mostRepairs {
+		broken := Evaluate(s, message).Violations
+		if len(broken) == 0 {
+			return true
+		}
+		if !broken[0].repair() {
+			return false
+		}
+	}
+	return false
+}
+
+// repair sets a value that breaks no rule about the field. Messages in it may break others.
+func (v Violation) repair() bool {
+	path := v.Check.Path
+	about := &model.Scope{Message: v.scope.Message}
+	for _, c := range v.scope.Checks {
+		if c.Path.InViolation() == path.InViolation() {
+			about.Checks = append(about.Checks, c)
+		}
+	}
+	for _, x := range Candidates(path.Last(), about.Checks) {
+		Set(v.message, path.Steps, x)
+		if len(Evaluate(about, v.message).Violations) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Set sets the value at a path of a message, or removes it if it is nil. It adds the messages on the way. A
+// list or map on the way has one element.
+func Set(message map[string]any, path []model.Step, x any) {
+	m := message
+	for i, s := range path {
+		name := nameOf(s)
+		old := m[name]
+		for _, f := range alternatives(s) {
+			delete(m, string(f.Desc.Name()))
+		}
+		switch {
+		case i < len(path)-1:
+			if old == nil {
+				old = around(s, make(object))
+			}
+			m[name] = old
+			m = within(s, old)
+		case s.Field == nil && x != nil:
+			maps.Copy(m, Copy(x).(object))
+		case x == nil:
+			delete(m, name)
+		default:
+			m[name] = Copy(x)
+		}
+	}
+}
+
+// nameOf is the name of the field of a step.
+func nameOf(s model.Step) string {
+	if s.Field == nil {
+		return ""
+	}
+	return string(s.Field.Desc.Name())
+}
+
+// around is a value of the field of a step that contains a message.
+func around(s model.Step, m object) any {
+	switch {
+	case s.Part != nil:
+		return object{"example": m}
+	case s.Repeated():
+		return []any{m}
+	}
+	return m
+}
+
+// within is the message in a value of the field of a step: the first one of a list, or a value of a map.
+func within(s model.Step, x any) object {
+	switch {
+	case s.Part != nil:
+		entries := x.(object)
+		x = entries[slices.Sorted(maps.Keys(entries))[0]]
+	case s.Repeated():
+		x = x.([]any)[0]
+	}
+	return x.(object)
+}
+
+// alternatives are the members of the oneof that a step leads to, or that its field is in.
+func alternatives(s model.Step) []*protogen.Field {
+	switch {
+	case s.Field == nil:
+		return s.Oneof.Fields
+	case s.Field.Oneof != nil:
+		return s.Field.Oneof.Fields
+	}
+	return nil
+}
+
+// Copy returns a copy of a value that encoding/json can encode, as it decodes it.
+func Copy[T any](x T) T {
+	var out T
+	text, err := json.Marshal(x)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("schema: %v", err)) // a candidate that is not JSON
+	}
+	return out
+}

@@ -1,0 +1,99 @@
+package gen
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/schema"
+)
+
+// draftOf returns the draft of a package for a message, and the index.
+func draftOf(t *testing.T, message, goPackage string) (*draft, *protoindex.Index) {
+	t.Helper()
+	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Wants: []protoindex.Want{{Message: message, GoPackage: goPackage}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := index.Message(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDraft(Scaffold{Message: message, GoPackage: goPackage, Folder: "."}, m, index)
+	if err := d.findRules(t.Context(), index, module{}); err != nil {
+		t.Fatal(err)
+	}
+	return d, index
+}
+
+// Most rules of a new package have a case that breaks only this rule. The other cases break none. Test
+// scripts run the cases with decoders.
+func TestCases(t *testing.T) {
+	for message, least := range map[string]int{
+		"envoy.config.rbac.v3.RBAC":                                   85,
+		"envoy.config.core.v3.GrpcService":                            60,
+		"envoy.extensions.filters.http.ext_authz.v3.ExtAuthz":         70,
+		"envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor": 50,
+	} {
+		t.Run(message, func(t *testing.T) {
+			d, index := draftOf(t, message, "")
+			if broken := schema.Evaluate(d.rules, d.minimal).Violations; len(broken) > 0 {
+				t.Errorf("%s breaks a rule: %s", d.Minimal, broken[0].Text)
+			}
+			m, err := index.Message(message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong, right := make(map[string]bool), 0
+			for _, f := range d.cases(".") {
+				_, text, _ := strings.Cut(string(f.Data), "-- resource.json --\n")
+				resource, want, _ := strings.Cut(text, "\n-- want --\n")
+				if err := protojson.Unmarshal([]byte(resource), dynamicpb.NewMessage(m.Desc)); err != nil {
+					t.Errorf("%s: %v", f.Path, err)
+				}
+				if strings.HasPrefix(filepath.Base(f.Path), "wrong_") {
+					wrong[want] = true
+				} else {
+					right++
+				}
+			}
+			rules := len(d.Rules) - len(d.Hooks)
+			t.Logf("%d rules, %d cases that break one, %d that break none", rules, len(wrong), right)
+			if 100*len(wrong) < least*rules || 3*right < len(wrong) {
+				t.Errorf("%d of %d rules have a case, %d cases break none; want at least %d %%", len(wrong), rules, right, least)
+			}
+		})
+	}
+}
+
+// Each value that a case can have is a value of its field.
+func TestCandidates(t *testing.T) {
+	const own = "github.com/xdsforge/xdsforge/gen/testdata/testpb"
+	for _, message := range []string{"xdsforge.test.v1.Thing", "xdsforge.test.v1.Table"} {
+		_, index := draftOf(t, message, own)
+		m, err := index.Message(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m.Fields {
+			if f.Desc.IsMap() && f.Message.Fields[0].Desc.Kind().String() == "bool" {
+				continue // no rule is about its keys
+			}
+			for _, x := range schema.Candidates(model.Step{Field: f}, nil)[1:] {
+				text, err := json.Marshal(map[string]any{string(f.Desc.Name()): x})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := protojson.Unmarshal(text, dynamicpb.NewMessage(m.Desc)); err != nil {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+}
