@@ -171,7 +171,7 @@ func (m *wireApiListener) GetApiListener() *anypb.Any {
 // wireFilter has the fields of envoy.config.listener.v3.Filter that the decoder reads.
 type wireFilter struct {
 	Name            string
-	TypedConfig     *anypb.Any
+	TypedConfig     anypb.Any
 	whichConfigType int32 // the number of the member that is set
 }
 
@@ -186,14 +186,11 @@ func (m *wireFilter) parse(r *wire.Reader) {
 			// typed_config
 			if m.whichConfigType != 4 {
 				if m.whichConfigType != 0 {
-					m.TypedConfig = nil
+					m.TypedConfig = anypb.Any{}
 				}
 				m.whichConfigType = 4
 			}
-			if m.TypedConfig == nil {
-				m.TypedConfig = wire.New[anypb.Any](r)
-			}
-			wire.Any(r, m.TypedConfig)
+			wire.Any(r, &m.TypedConfig)
 		case 5<<3 | wire.Len:
 			// config_discovery
 			m.whichConfigType = 5
@@ -216,7 +213,7 @@ func (m *wireFilter) GetTypedConfig() *anypb.Any {
 	if m == nil || m.whichConfigType != 4 {
 		return nil
 	}
-	return m.TypedConfig
+	return &m.TypedConfig
 }
 
 // wireFilterChain has the fields of envoy.config.listener.v3.FilterChain that the decoder
@@ -239,7 +236,7 @@ func (m *wireFilterChain) parse(r *wire.Reader) {
 			m.FilterChainMatch.parse(r)
 		case 3<<3 | wire.Len:
 			// filters
-			x := wire.Scratch(&m.Filters, r)
+			x := wire.Element(&m.Filters, r)
 			x.parse(r)
 		case 6<<3 | wire.Len:
 			// transport_socket
@@ -571,7 +568,7 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 			r.Skip()
 		case 5<<3 | wire.Len:
 			// http_filters
-			x := wire.Scratch(&m.HttpFilters, r)
+			x := wire.Element(&m.HttpFilters, r)
 			x.parse(r)
 		case 35<<3 | wire.Len:
 			// common_http_protocol_options
@@ -645,7 +642,7 @@ func (m *wireHttpConnectionManager) GetOriginalIpDetectionExtensions() []wireTyp
 // reads.
 type wireHttpFilter struct {
 	Name            string
-	TypedConfig     *anypb.Any
+	TypedConfig     anypb.Any
 	IsOptional      bool
 	Disabled        bool
 	whichConfigType int32 // the number of the member that is set
@@ -662,14 +659,11 @@ func (m *wireHttpFilter) parse(r *wire.Reader) {
 			// typed_config
 			if m.whichConfigType != 4 {
 				if m.whichConfigType != 0 {
-					m.TypedConfig = nil
+					m.TypedConfig = anypb.Any{}
 				}
 				m.whichConfigType = 4
 			}
-			if m.TypedConfig == nil {
-				m.TypedConfig = wire.New[anypb.Any](r)
-			}
-			wire.Any(r, m.TypedConfig)
+			wire.Any(r, &m.TypedConfig)
 		case 5<<3 | wire.Len:
 			// config_discovery
 			m.whichConfigType = 5
@@ -698,7 +692,7 @@ func (m *wireHttpFilter) GetTypedConfig() *anypb.Any {
 	if m == nil || m.whichConfigType != 4 {
 		return nil
 	}
-	return m.TypedConfig
+	return &m.TypedConfig
 }
 
 func (m *wireHttpFilter) GetIsOptional() bool {

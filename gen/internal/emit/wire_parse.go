@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -119,8 +120,6 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	switch {
 	case e.pointed(f) && e.viewed(f.Message):
 		out = append(out, e.Src("if $ == nil {\n$ = new($)\n}", here, here, e.viewType(f.Message)))
-	case e.given(f):
-		out = append(out, e.Src("if $ == nil {\n$ = wire.New[$](r)\n}", here, here, e.viewType(f.Message)))
 	case !e.viewed(f.Message) || model.IsWrapper(f.Message):
 		x = "&" + x
 	}
@@ -128,12 +127,23 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 }
 
 // listOf returns the function of package wire that adds an element to a list. The memory of
-// elements that hooks may keep is not reused.
+// elements of which hooks may keep a part is not reused.
 func (e *emitter) listOf(f *protogen.Field) string {
-	if e.given(f) {
+	if e.given(f, nil) {
 		return "Element"
 	}
 	return "Scratch"
+}
+
+// given reports whether hooks get the address of the value of a field, or of a part of it that is held by value.
+func (e *emitter) given(f *protogen.Field, seen []*protogen.Message) bool {
+	m, uses := f.Message, e.pkg.Uses
+	if model.Native(m) != "" {
+		return uses.Has(f.Desc, model.Given) || uses.Has(m.Desc, model.Given)
+	}
+	return !slices.Contains(seen, m) && slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+		return e.isRead(f) && f.Message != nil && single(f) && !e.pointed(f) && e.given(f, append(seen, m))
+	})
 }
 
 // parseMap reads one entry of a map.

@@ -104,32 +104,9 @@ func (e *emitter) oneofRead(o *protogen.Oneof) bool {
 func single(f *protogen.Field) bool { return !f.Desc.IsList() && !f.Desc.IsMap() }
 
 // pointed reports whether a view holds the one message of a field by a pointer: where
-// protobuf unmarshals it, where hooks may keep it, and where it would hold itself.
+// protobuf unmarshals it, and where it would hold itself.
 func (e *emitter) pointed(f *protogen.Field) bool {
-	switch {
-	case f.Message == nil || !single(f):
-		return false
-	case !e.inPlace(f) || e.given(f):
-		return true
-	}
-	return model.Native(f.Message) == "" && e.reaches(f.Message, f.Parent, nil)
-}
-
-// given reports whether hooks get the well-known type of a field in a list. The memory of lists is
-// reused, so these values are outside of it.
-func (e *emitter) given(f *protogen.Field) bool {
-	uses := e.pkg.Uses
-	return model.Native(f.Message) != "" && (uses.Has(f.Desc, model.Given) || uses.Has(f.Message.Desc, model.Given)) &&
-		(f.Desc.IsList() || e.listed(f.Parent))
-}
-
-// listed reports whether a message is, or is part of, an element of a list.
-func (e *emitter) listed(m *protogen.Message) bool {
-	return slices.ContainsFunc(e.views.messages, func(in *protogen.Message) bool {
-		return slices.ContainsFunc(in.Fields, func(f *protogen.Field) bool {
-			return f.Desc.IsList() && f.Message != nil && e.isRead(f) && e.viewed(f.Message) && e.reaches(f.Message, m, nil)
-		})
-	})
+	return f.Message != nil && single(f) && (!e.inPlace(f) || model.Native(f.Message) == "" && e.reaches(f.Message, f.Parent, nil))
 }
 
 // reaches reports whether the view of one message holds that of another by value, if
