@@ -64,7 +64,7 @@ func TestFailover(t *testing.T) {
 		t.Run(proto, func(t *testing.T) {
 			w := newWorld(t)
 			first, second := serveCounted(t, named("first")), serve(t, named("second"))
-			w.cluster("c", "")
+			w.cluster("c", `circuit_breakers { thresholds { max_retries { value: 100 } } }`) // Envoy allows 3 retries at once
 			w.set(new(endpointv3.ClusterLoadAssignment), `cluster_name: "c"
 				endpoints { locality { region: "a" } load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %s } } } } }
 				endpoints { locality { region: "b" } priority: 1 load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %s } } } } }`,
