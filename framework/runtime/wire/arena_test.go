@@ -190,31 +190,3 @@ func TestScratchIsReused(t *testing.T) {
 		t.Errorf("a resource like the last one takes %v allocations; want none for its views", got)
 	}
 }
-
-// Values that hooks get keep their content when the arena decodes another resource.
-func TestNewIsNotReused(t *testing.T) {
-	a := new(wire.Arena)
-	var pool wire.Pool
-	var kept []*inner
-	for range 3 {
-		r := a.Read(nil, nil)
-		for range 5 {
-			x := wire.New[inner](&r)
-			if *x != (inner{}) {
-				t.Fatalf("new value is %v", *x)
-			}
-			x.Number = uint64(len(kept))
-			kept = append(kept, x)
-		}
-		pool.Put(a)
-	}
-	for i, x := range kept {
-		if x.Number != uint64(i) {
-			t.Errorf("value %d is %d", i, x.Number)
-		}
-	}
-	r := new(wire.Budget).Within(nil)
-	if x := wire.New[inner](&r); *x != (inner{}) || r.OK() {
-		t.Errorf("value beyond the budget is %v, and the reader is OK: %t", *x, r.OK())
-	}
-}

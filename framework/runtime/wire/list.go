@@ -24,17 +24,6 @@ func Scratch[T any](list *[]T, r *Reader) *T {
 	return Add(list)
 }
 
-// New returns a zero value that hooks may keep, for one field of a view. The arena has room for
-// those of all elements of the last list.
-func New[T any](r *Reader) *T {
-	r.spend(1, sizeOf[T]())
-	if r.arena == nil {
-		return new(T)
-	}
-	one := blockOf[T](r.arena).slice(1, r.arena.outer)[:1]
-	return &one[0]
-}
-
 // Append adds a scalar to a list.
 func Append[T any](list []T, x T, r *Reader) []T {
 	if len(list) == cap(list) && !r.spend(cap(list)+1, sizeOf[T]()) {
