@@ -103,14 +103,14 @@ func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*ht
 }
 
 // failureOf returns the error of an attempt without a response, for the account of its endpoint.
-func failureOf(ctx context.Context, err error) *outlier.Failure {
+func failureOf(ctx context.Context, err error) *outlier.FailureError {
 	switch {
 	case errors.Is(err, errPerTry), errors.Is(context.Cause(ctx), errTimeout):
-		return &outlier.Failure{Status: http.StatusGatewayTimeout, Local: true}
+		return &outlier.FailureError{Status: http.StatusGatewayTimeout, Local: true}
 	case ctx.Err() != nil, errors.Is(err, errInsecure):
-		return &outlier.Failure{Status: http.StatusServiceUnavailable, Ignored: true}
+		return &outlier.FailureError{Status: http.StatusServiceUnavailable, Ignored: true}
 	default:
-		return &outlier.Failure{Status: http.StatusServiceUnavailable, Local: true}
+		return &outlier.FailureError{Status: http.StatusServiceUnavailable, Local: true}
 	}
 }
 

@@ -187,7 +187,7 @@ func TestRoutesAsInEnvoy(t *testing.T) {
 	const seeds, requests = 4, 300
 	for seed := range uint64(seeds) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+			r := rand.New(rand.NewPCG(seed, 0))
 			m := randomModel(r)
 			s := newSite(t, http.HandlerFunc(echo), "", nil)
 			s.listen(chain("one", `route_config { name: "r" `+m.text+` }`))

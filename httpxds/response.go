@@ -16,7 +16,7 @@ import (
 func (x *exchange) follow(ctx context.Context, resp *http.Response, l pool.Lease) {
 	x.ctx, x.done, x.load, x.failure, x.body = ctx, l.Pick.Done, loadOf(resp.Header), nil, resp.Body
 	if resp.StatusCode >= http.StatusInternalServerError {
-		x.failure = &outlier.Failure{Status: resp.StatusCode}
+		x.failure = &outlier.FailureError{Status: resp.StatusCode}
 	}
 	if body, ok := resp.Body.(io.ReadWriteCloser); ok { // of an upgraded connection
 		resp.Body = &stream{x, body}

@@ -25,8 +25,9 @@ func (r *Relay) AddLoad(x serve.LoadReport) {
 	if x.Stream == nil || x.Stream.Err() != nil {
 		return
 	}
-	summary, err := status.Snapshot{}, error(nil)
+	var summary status.Snapshot
 	if !r.routed(x.Clusters) {
+		var err error
 		if summary, err = r.client.Summary(x.Stream); err != nil {
 			return // the stream or the client has ended
 		}

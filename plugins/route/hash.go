@@ -8,7 +8,6 @@ import (
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -96,7 +95,7 @@ func generated(at resource.Path, m *routev3.RouteAction_HashPolicy_Cookie, v *re
 	if ttl < 0 {
 		v.Add(at.Field("ttl"), ttl, "must be at least 0s")
 	}
-	if err := (&http.Cookie{Name: m.GetName(), Value: "v", Path: m.GetPath()}).Valid(); err != nil {
+	if err := checkCookie(m.GetName(), m.GetPath()); err != nil {
 		v.Add(at, m.GetName(), "must have the name and the path of a cookie: "+err.Error())
 	}
 	out := ""
@@ -107,7 +106,7 @@ func generated(at resource.Path, m *routev3.RouteAction_HashPolicy_Cookie, v *re
 		out += "; Path=" + m.GetPath()
 	}
 	for i, a := range m.GetAttributes() {
-		if !httpguts.ValidHeaderFieldName(a.GetName()) || strings.Contains(a.GetValue(), ";") || !httpguts.ValidHeaderFieldValue(a.GetValue()) {
+		if checkCookie(a.GetName(), a.GetValue()) != nil {
 			v.Add(at.Item("attributes", i), a.GetName(), "must be the name of an attribute of a cookie, with a value without semicolons")
 		}
 		if out += "; " + a.GetName(); a.GetValue() != "" {
@@ -115,6 +114,11 @@ func generated(at resource.Path, m *routev3.RouteAction_HashPolicy_Cookie, v *re
 		}
 	}
 	return out + "; HttpOnly"
+}
+
+// checkCookie returns an error if a name is not that of a cookie, or a text cannot be a path or another attribute.
+func checkCookie(name, text string) error {
+	return (&http.Cookie{Name: name, Value: "v", Path: text}).Valid() //nolint:gosec // it is not sent
 }
 
 func headerHash(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {

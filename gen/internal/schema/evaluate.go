@@ -229,7 +229,7 @@ func shown(c *model.Check, x any) string {
 	if r, is := c.Rule.(Presence); is && r.Present() && p.Class() != model.String || p.Class() == model.Bytes {
 		return ""
 	}
-	if x == nil && !p.Presence() && !(p.ToList() && !c.Elements) {
+	if x == nil && !p.Presence() && (!p.ToList() || c.Elements) {
 		x = zeroValue(p)
 	}
 	switch x := x.(type) {

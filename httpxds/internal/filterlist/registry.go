@@ -25,7 +25,7 @@ func NewRegistry(side resource.Side, list []httpfilter.Filter) (*Registry, error
 			continue
 		}
 		if !f.Terminal && f.Sides&side != 0 && !r.runs(f) {
-			errs = append(errs, fmt.Errorf("Filter.%s of %s is nil; must be set if Sides includes %s", r.half(), f.Config, strings.Replace(r.half(), "New", "", 1)+"Side"))
+			errs = append(errs, fmt.Errorf("httpxds: Filter.%s of %s is nil; must be set if Sides includes %s", r.half(), f.Config, strings.Replace(r.half(), "New", "", 1)+"Side"))
 		}
 		if _, twice := r.filters[f.Config]; twice {
 			errs = append(errs, fmt.Errorf("the HTTP filter %s is there twice", f.Config))

@@ -238,7 +238,7 @@ type pending struct {
 
 // take counts the request once, if a cluster makes it wait. It returns false if the limit is reached.
 func (p *pending) take(err error) (ok bool) {
-	w, isCluster := err.(lbtree.Waiting) //nolint:errorlint // pickers return it as it is
+	w, isCluster := err.(lbtree.WaitingError) //nolint:errorlint // pickers return it as it is
 	if !isCluster || p.taken {
 		return true
 	}
@@ -255,7 +255,7 @@ func cause(err error) error {
 		return nil
 	}
 	if failed := (*ConnectError)(nil); !errors.As(err, &failed) {
-		return &outlier.Failure{Status: http.StatusServiceUnavailable, Ignored: true} // the request has ended
+		return &outlier.FailureError{Status: http.StatusServiceUnavailable, Ignored: true} // the request has ended
 	}
 	return err
 }

@@ -32,12 +32,12 @@ func HTTPOf(a *attributes.Attributes) HTTP {
 	return s
 }
 
-// A Waiting is the error of a request that waits for a connection of a cluster. It is balancer.ErrNoSubConnAvailable with the
+// A WaitingError is the error of a request that waits for a connection of a cluster. It is balancer.ErrNoSubConnAvailable with the
 // limits of the cluster.
-type Waiting struct{ *breaker.Circuit }
+type WaitingError struct{ *breaker.Circuit }
 
 // Error implements error.
-func (Waiting) Error() string { return balancer.ErrNoSubConnAvailable.Error() }
+func (WaitingError) Error() string { return balancer.ErrNoSubConnAvailable.Error() }
 
 // Unwrap returns balancer.ErrNoSubConnAvailable.
-func (Waiting) Unwrap() error { return balancer.ErrNoSubConnAvailable }
+func (WaitingError) Unwrap() error { return balancer.ErrNoSubConnAvailable }

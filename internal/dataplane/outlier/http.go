@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// A Failure is the error of an HTTP request, for the account of its endpoint.
-type Failure struct {
+// A FailureError is the error of an HTTP request, for the account of its endpoint.
+type FailureError struct {
 	// Status is the status of the response. For a request without a response it is that of a proxy.
 	Status int
 	// Local says that the request has no response.
@@ -21,7 +21,7 @@ type Failure struct {
 }
 
 // Error implements error.
-func (f *Failure) Error() string { return "status " + strconv.Itoa(f.Status) }
+func (f *FailureError) Error() string { return "status " + strconv.Itoa(f.Status) }
 
 // A Kind is a kind of consecutive failures.
 type Kind uint8
@@ -59,8 +59,8 @@ func detects(c *cluster.HTTPOutlier) bool {
 }
 
 // ConfigureHTTP is [Machine.Configure] for an HTTP cluster.
-func (m *Machine) ConfigureHTTP(config *cluster.OutlierDetection, http cluster.HTTPOutlier, names []string, now time.Time) {
-	m.http, m.isHTTP = http, true
+func (m *Machine) ConfigureHTTP(config *cluster.OutlierDetection, h cluster.HTTPOutlier, names []string, now time.Time) {
+	m.http, m.isHTTP = h, true
 	m.configure(config, names, now)
 }
 
@@ -73,14 +73,13 @@ func (e *Endpoint) setHTTP(c cluster.HTTPOutlier) {
 	e.http.config.Store(&c)
 }
 
-// RecordHTTP counts the end of a request of an HTTP cluster, whose error may be a [*Failure]. It returns the kinds of
+// RecordHTTP counts the end of a request of an HTTP cluster, whose error may be a [*FailureError]. It returns the kinds of
 // consecutive failures that have reached their number. It is safe for concurrent use.
 func (e *Endpoint) RecordHTTP(err error) (reached Kind) {
 	status, isLocal := http.StatusOK, false
 	if err != nil {
 		status, isLocal = http.StatusServiceUnavailable, true // of a connection that could not be opened
-		var f *Failure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*FailureError](err); ok {
 			if f.Ignored {
 				return 0
 			}

@@ -14,8 +14,8 @@ import (
 // results are outcomes of requests by name.
 func results() map[string]error {
 	return map[string]error{
-		"200": nil, "404": &outlier.Failure{Status: 404}, "500": &outlier.Failure{Status: 500}, "503": &outlier.Failure{Status: 503},
-		"timeout": &outlier.Failure{Status: 504, Local: true}, "refused": errors.New("refused"), "canceled": &outlier.Failure{Status: 503, Ignored: true},
+		"200": nil, "404": &outlier.FailureError{Status: 404}, "500": &outlier.FailureError{Status: 500}, "503": &outlier.FailureError{Status: 503},
+		"timeout": &outlier.FailureError{Status: 504, Local: true}, "refused": errors.New("refused"), "canceled": &outlier.FailureError{Status: 503, Ignored: true},
 	}
 }
 

@@ -63,7 +63,7 @@ type disallowed string
 func (d disallowed) Error() string { return clip(string(d)) + ": " + ErrDisallowed.Error() }
 
 // Is is for [errors.Is].
-func (d disallowed) Is(target error) bool { return target == ErrDisallowed } //nolint:errorlint // it is this error
+func (d disallowed) Is(target error) bool { return target == ErrDisallowed }
 
 // Changes reads the changes that the rules allow. If a change is invalid, it returns an [*Error], even if the rules do not
 // allow the change.

@@ -286,7 +286,7 @@ func (e *statusError) Dropped() bool { return true }
 func (p *clusterPicker) explain(err error) error {
 	if errors.Is(err, balancer.ErrNoSubConnAvailable) {
 		if p.circuit != nil {
-			return lbtree.Waiting{Circuit: p.circuit}
+			return lbtree.WaitingError{Circuit: p.circuit}
 		}
 		return balancer.ErrNoSubConnAvailable
 	}
