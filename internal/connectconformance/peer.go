@@ -20,7 +20,7 @@ func serve(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	child := exec.CommandContext(ctx, reference) //nolint:gosec // the program of the conformance tests
+	child := exec.CommandContext(ctx, reference)
 	child.Stderr = os.Stderr
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -42,7 +42,7 @@ func serve(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	p, err := startProxies()
+	p, err := startProxies() //nolint:contextcheck // it ends with close
 	if err != nil {
 		return err
 	}
@@ -73,12 +73,12 @@ func serve(ctx context.Context, reference string) error {
 func call(ctx context.Context, reference string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
-	p, err := startProxies()
+	p, err := startProxies() //nolint:contextcheck // it ends with close
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	child := exec.CommandContext(ctx, reference) //nolint:gosec // the program of the conformance tests
+	child := exec.CommandContext(ctx, reference)
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	in, err := child.StdinPipe()
 	if err != nil {

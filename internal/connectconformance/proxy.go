@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -58,8 +59,8 @@ func startProxies() (*proxies, error) {
 }
 
 func (p *proxies) close() {
-	for i := len(p.closing) - 1; i >= 0; i-- {
-		_ = p.closing[i]() // the results are in
+	for _, end := range slices.Backward(p.closing) {
+		_ = end() // the results are in
 	}
 }
 
@@ -80,6 +81,7 @@ func (p *proxies) start(ctx context.Context, r route) (uint64, error) {
 		protocol = httpxds.HTTP2
 	}
 	name := fmt.Sprintf("to-%d-%d", r.port, r.version)
+	//nolint:contextcheck // it ends with close
 	transport, err := httpxds.NewTransport("xds:///"+name, httpxds.WithEnv(p.env), httpxds.WithProtocol(protocol), httpxds.WithGatewayResponses(),
 		httpxds.WithBase(&http.Transport{DisableCompression: true})) // a proxy passes bodies on as they are
 	if err != nil {
@@ -101,7 +103,7 @@ func (p *proxies) start(ctx context.Context, r route) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	go func() { _ = server.Serve(lis) }() // it ends with close
+	go func() { _ = server.Serve(lis) }() //nolint:contextcheck // it ends with close
 	if err := p.configure(name, r, portOf(lis.Addr())); err != nil {
 		return 0, err
 	}

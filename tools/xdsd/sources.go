@@ -67,8 +67,8 @@ func (a *app) open(authority, spec string, f *serveFlags) (*origin, error) {
 	return o, nil
 }
 
-func (a *app) openStore(url, author string) (*etcd.Store, error) {
-	options, err := etcd.ParseURL(url)
+func (a *app) openStore(at, author string) (*etcd.Store, error) {
+	options, err := etcd.ParseURL(at)
 	if err != nil {
 		return nil, err
 	}

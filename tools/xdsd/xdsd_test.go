@@ -252,12 +252,12 @@ func TestStateDir(t *testing.T) {
 	upstream := filepath.Join(t.TempDir(), "bootstrap.json")
 	relayState := filepath.Join(t.TempDir(), "relay")
 	t.Run("sources live", func(t *testing.T) {
-		d := start(t, dir, "-state-dir", state, "-state-key", key)
+		d := start(t, dir, "-state-dir", state, "-state-key", key) //nolint:contextcheck // the end of the test ends it
 		d.expect(t, "is live")
 		if err := os.WriteFile(upstream, []byte(d.bootstrap()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		relay := start(t, "-upstream", upstream, "-state-dir", relayState)
+		relay := start(t, "-upstream", upstream, "-state-dir", relayState) //nolint:contextcheck // likewise
 		if _, err := cluster.Get(ctx, relay.client(t), "checkout"); err != nil {
 			t.Error(err)
 		}
