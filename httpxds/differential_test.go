@@ -20,8 +20,8 @@ import (
 //	routes         the first one that matches; all its conditions must hold
 //	prefix, path   of the path without the query; case_sensitive: false ignores the case
 //	safe_regex     must match the whole path
-//	headers        string matches see all values, joined by a comma; range_match needs a decimal integer; an absent header
-//	               matches only present_match: false
+//	headers        string matches see all values, joined by a comma; range_match needs a decimal integer; invert_match turns
+//	               the result, but an absent header matches only present_match: false
 //	queries        string matches see the first value; present_match needs the name only
 
 // A modelRoute is a route with its conditions, as text of a resource and as a function.
@@ -76,7 +76,7 @@ func randomRoute(r *rand.Rand, index int) modelRoute {
 		add(func(q *modelRequest) bool { return whole.MatchString(q.path) }, `safe_regex { regex: %q }`, pattern)
 	}
 	for range r.IntN(3) {
-		name, value := modelNames.one(r), all{"a", "ab", "b"}.one(r)
+		name, value, isInverted := modelNames.one(r), all{"a", "ab", "b", "a,b", ","}.one(r), r.IntN(3) == 0
 		kind, test := randomString(r, value)
 		switch r.IntN(4) {
 		case 0:
@@ -84,14 +84,15 @@ func randomRoute(r *rand.Rand, index int) modelRoute {
 			add(func(q *modelRequest) bool { return (len(q.header.Values(name)) > 0) == present }, `headers { name: %q present_match: %t }`, name, present)
 		case 1:
 			add(func(q *modelRequest) bool {
-				n, err := strconv.Atoi(strings.Join(q.header.Values(name), ","))
-				return err == nil && n >= -3 && n < 8
-			}, `headers { name: %q range_match { start: -3 end: 8 } }`, name)
+				values := q.header.Values(name)
+				n, err := strconv.Atoi(strings.Join(values, ","))
+				return len(values) > 0 && (err == nil && n >= -3 && n < 8) != isInverted
+			}, `headers { name: %q range_match { start: -3 end: 8 } invert_match: %t }`, name, isInverted)
 		default:
 			add(func(q *modelRequest) bool {
 				values := q.header.Values(name)
-				return len(values) > 0 && test(strings.Join(values, ","))
-			}, `headers { name: %q string_match { %s: %q } }`, name, kind, value)
+				return len(values) > 0 && test(strings.Join(values, ",")) != isInverted
+			}, `headers { name: %q string_match { %s: %q } invert_match: %t }`, name, kind, value, isInverted)
 		}
 	}
 	if r.IntN(3) == 0 {
