@@ -60,7 +60,7 @@ func logCall(call *ast.CallExpr) (logLine, bool) {
 func logged(t *testing.T) map[logLine]string {
 	t.Helper()
 	lines := make(map[logLine]string)
-	for _, dir := range []string{"framework", "internal/dataplane", "internal/environment", "grpcxds", "serve"} {
+	for _, dir := range []string{"framework", "internal/dataplane", "internal/environment", "internal/durable", "internal/statedir", "grpcxds", "httpxds", "relay", "serve", "store"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

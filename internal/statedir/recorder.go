@@ -167,10 +167,10 @@ func (r *recorder) write() {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	log := r.dir.options.Logger
+	logger := r.dir.options.Logger
 	if err != nil {
 		if r.failure != err.Error() {
-			log.Warn("the state directory cannot be written", "dir", r.dir.options.Path, "source", r.id, "error", err)
+			logger.Warn("the state directory cannot be written", "dir", r.dir.options.Path, "source", r.id, "error", err)
 		}
 		r.failure, r.retry = err.Error(), now.Add(r.dir.options.MaxDelay)
 		if changed && (r.first.IsZero() || since.Before(r.first)) {
@@ -182,10 +182,10 @@ func (r *recorder) write() {
 		return
 	}
 	if r.failure != "" {
-		log.Info("the state directory is written again", "dir", r.dir.options.Path, "source", r.id)
+		logger.Info("the state directory is written again", "dir", r.dir.options.Path, "source", r.id)
 	}
 	if omitted > 0 && r.omitted == 0 {
-		log.Warn("resources with secrets are not written to the state directory; set a key", "dir", r.dir.options.Path, "source", r.id, "resources", omitted)
+		logger.Warn("resources with secrets are not written to the state directory; set a key", "dir", r.dir.options.Path, "source", r.id, "resources", omitted)
 	}
 	r.failure, r.retry, r.confirmed, r.omitted = "", time.Time{}, now, omitted
 }
