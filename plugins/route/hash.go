@@ -1,7 +1,7 @@
 package route
 
 import (
-	"net/http"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -116,9 +116,20 @@ func generated(at resource.Path, m *routev3.RouteAction_HashPolicy_Cookie, v *re
 	return out + "; HttpOnly"
 }
 
-// checkCookie returns an error if a name is not that of a cookie, or a text cannot be a path or another attribute.
+// checkCookie returns an error if a name is not that of a cookie (RFC 6265), or a text cannot be a path or another attribute.
 func checkCookie(name, text string) error {
-	return (&http.Cookie{Name: name, Value: "v", Path: text}).Valid() //nolint:gosec // it is not sent
+	if name == "" || strings.ContainsFunc(name, notInToken) {
+		return fmt.Errorf("the name %q is not a token", name)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == ';' }) {
+		return fmt.Errorf("the attribute %q has a semicolon or characters that are not printable ASCII", text)
+	}
+	return nil
+}
+
+// notInToken reports whether a character may not be in a token (RFC 9110 section 5.6.2).
+func notInToken(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 func headerHash(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {

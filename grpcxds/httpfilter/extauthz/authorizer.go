@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extauthz/internal/decision"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/extauthz"
 )
@@ -43,8 +44,8 @@ func (a *authorizer) Close() error {
 
 // A verdict is the result for a call that may pass.
 type verdict struct {
-	*config.Decision      // nil: the call was not checked, or its check has failed
-	marked           bool // the call gets the failureHeader
+	*decision.Decision      // nil: the call was not checked, or its check has failed
+	marked             bool // the call gets the failureHeader
 }
 
 // authorize decides about a call. attributes describes the call. The error is the status of a call that does not pass; its
@@ -63,7 +64,7 @@ func (a *authorizer) authorize(ctx context.Context, cluster string, attributes f
 		switch {
 		case ctx.Err() != nil:
 			return verdict{}, status.FromContextError(ctx.Err()).Err()
-		case a.config.FailureModeAllow && !errors.Is(err, config.ErrDisallowed):
+		case a.config.FailureModeAllow && !errors.Is(err, decision.ErrDisallowed):
 			return verdict{marked: a.config.FailureModeHeader}, nil
 		}
 		return verdict{}, a.failed(printable.Error(err).Error())
@@ -81,12 +82,12 @@ func (a *authorizer) authorize(ctx context.Context, cluster string, attributes f
 }
 
 // check asks the authorization server.
-func (a *authorizer) check(ctx context.Context, attributes *authv3.AttributeContext) (*config.Decision, error) {
+func (a *authorizer) check(ctx context.Context, attributes *authv3.AttributeContext) (*decision.Decision, error) {
 	m, err := a.server.Check(ctx, &authv3.CheckRequest{Attributes: attributes}, grpc.MaxCallRecvMsgSize(maxResponse))
 	if err != nil {
 		return nil, err
 	}
-	return a.config.Decide(m)
+	return decision.Decide(&a.config, m)
 }
 
 // failed returns the status of a call whose check has failed, or that was not checked.

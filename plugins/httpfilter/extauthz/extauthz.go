@@ -41,7 +41,7 @@ func (c Config) Equal(o Config) bool { return proto.Equal(c.source, o.source) }
 // perMillion is a share of all calls.
 const perMillion = 1_000_000
 
-// forbidden is the default of status_on_error, and of the status of a denied response: 403.
+// forbidden is the default of status_on_error: 403.
 const forbidden = 403
 
 // Filter returns the filter. known reports whether the program has a resolver for a scheme of targets. Nil accepts every

@@ -1,13 +1,16 @@
-package extauthz
+// Package decision reads the responses of authorization servers (gRFC A92).
+package decision
 
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 
 	"github.com/xdsforge/xdsforge/internal/extensions/grpcheader"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/extauthz"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
@@ -33,23 +36,23 @@ type Decision struct {
 
 // Decide reads a response by the rules of the configuration. If a part of the response is invalid, the error names it. Then no
 // part may be used.
-func (c *Config) Decide(m *authv3.CheckResponse) (*Decision, error) {
+func Decide(c *extauthz.Config, m *authv3.CheckResponse) (*Decision, error) {
 	d := &Decision{Allowed: m.GetStatus().GetCode() == 0, Message: m.GetStatus().GetMessage()}
 	var err error
 	if !d.Allowed {
 		denied := m.GetDeniedResponse()
-		d.Code = fault.CodeOf(forbidden)
+		d.Code = fault.CodeOf(http.StatusForbidden)
 		if s := denied.GetStatus(); s.GetCode() != 0 {
 			d.Code = fault.CodeOf(uint32(s.GetCode())) //nolint:gosec // a negative number maps to UNKNOWN
 		}
-		d.trailers, err = c.changes("denied_response.headers", denied.GetHeaders())
+		d.trailers, err = changes(c, "denied_response.headers", denied.GetHeaders())
 		return d, err
 	}
 	ok := m.GetOkResponse()
-	if d.request, err = c.changes("ok_response.headers", ok.GetHeaders()); err != nil {
+	if d.request, err = changes(c, "ok_response.headers", ok.GetHeaders()); err != nil {
 		return nil, err
 	}
-	if d.response, err = c.changes("ok_response.response_headers_to_add", ok.GetResponseHeadersToAdd()); err != nil {
+	if d.response, err = changes(c, "ok_response.response_headers_to_add", ok.GetResponseHeadersToAdd()); err != nil {
 		return nil, err
 	}
 	if n := len(ok.GetHeadersToRemove()); n > maxChanges {
@@ -61,15 +64,15 @@ func (c *Config) Decide(m *authv3.CheckResponse) (*Decision, error) {
 	return d, nil
 }
 
-func (c *Config) changes(field string, list []*corev3.HeaderValueOption) ([]grpcheader.Change, error) {
+func changes(c *extauthz.Config, field string, list []*corev3.HeaderValueOption) ([]grpcheader.Change, error) {
 	if len(list) > maxChanges {
 		return nil, tooMany(field, len(list))
 	}
-	changes, err := c.Rules.Changes(list)
+	out, err := c.Rules.Changes(list)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
-	return changes, nil
+	return out, nil
 }
 
 func tooMany(field string, n int) error {
