@@ -81,9 +81,10 @@ type draft struct {
 	Structs   []model.SuggestedStruct
 	Rules     []annotation.Rule
 	Hooks     []draftHook
-	Minimal   string // a message without violations, in JSON
-	Name      string // its name
-	rules     *model.Scope
+	Minimal   string       // a message without violations, in JSON
+	Name      string       // its name
+	rules     *model.Scope // of the descriptor
+	whole     *model.Scope // of all annotations of the message
 	minimal   map[string]any
 }
 
@@ -122,26 +123,42 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
 	return d
 }
 
-// findRules resolves the rules of the descriptor, and finds a message without violations.
-func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module) error {
-	text, err := d.render("resource.yaml", scaffoldDescriptor, m)
-	if err != nil {
-		return fmt.Errorf("gen: %w", err)
+// findRules resolves the rules of the descriptor and those of all annotations, and finds a message without violations.
+func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module) (err error) {
+	if d.rules, err = d.scope(ctx, index, m); err != nil {
+		return err
 	}
-	in := Input{Descriptors: []Descriptor{{Path: filepath.Join(d.Package, "resource.yaml"), Data: text}}, Index: index}
-	packages, err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) (*model.Package, error) { return pkg, nil })
+	message, err := index.Message(d.Message)
 	if err != nil {
 		return err
 	}
-	d.rules = cmp.Or(packages[0].Update.Rules, new(model.Scope))
+	whole := *d
+	whole.Rules = annotation.Derive(message, annotation.AllDepth, index.Message)
+	if d.whole, err = whole.scope(ctx, index, m); err != nil {
+		return err
+	}
 	d.minimal = make(map[string]any)
 	if d.NameField != "" {
 		d.minimal[d.NameField] = "example"
 	}
-	schema.Repair(d.rules, d.minimal) // if it does not succeed, the author completes the message
+	schema.Repair(d.whole, d.minimal) // if it does not succeed, the author completes the message
 	d.Name, _ = d.minimal[d.NameField].(string)
 	d.Minimal = asJSON(d.minimal)
 	return nil
+}
+
+// scope resolves the rules of the draft.
+func (d *draft) scope(ctx context.Context, index *protoindex.Index, m module) (*model.Scope, error) {
+	text, err := d.render("resource.yaml", scaffoldDescriptor, m)
+	if err != nil {
+		return nil, fmt.Errorf("gen: %w", err)
+	}
+	in := Input{Descriptors: []Descriptor{{Path: filepath.Join(d.Package, "resource.yaml"), Data: text}}, Index: index}
+	packages, err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) (*model.Package, error) { return pkg, nil })
+	if err != nil {
+		return nil, err
+	}
+	return cmp.Or(packages[0].Update.Rules, new(model.Scope)), nil
 }
 
 // folderName returns the package name for a folder: the folder's name, if it is a valid

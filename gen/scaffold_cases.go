@@ -73,7 +73,7 @@ type caseWriter struct {
 func (w *caseWriter) field(r ruled) {
 	valid := schema.Copy(w.minimal)
 	schema.Set(valid, r.path, nil)
-	if !schema.Repair(w.rules, valid) {
+	if !schema.Repair(w.whole, valid) {
 		return
 	}
 	broken := make(map[*model.Check]bool)
@@ -84,6 +84,7 @@ func (w *caseWriter) field(r ruled) {
 		verdict := schema.Evaluate(w.rules, resource)
 		switch {
 		case slices.ContainsFunc(verdict.Unknown, func(c *model.Check) bool { return slices.Contains(r.checks, c) }):
+		case len(verdict.Violations) != len(schema.Evaluate(w.whole, resource).Violations): // an annotation without a rule decides, too
 		case len(verdict.Violations) == 0 && x != nil && right == nil:
 			right = resource
 		case len(verdict.Violations) == 1 && slices.Contains(r.checks, verdict.Violations[0].Check) && !broken[verdict.Violations[0].Check]:
