@@ -170,8 +170,7 @@ func (c *conn) Release() {
 // ending reports whether the connection closes after its requests.
 func (c *conn) ending() bool { return c.owner.draining.Load() || c.spent.Load() }
 
-// reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed. It does not
-// call Reserve of a connection that has room for all leases, because that is slow.
+// reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed.
 func (c *conn) reserve() bool {
 	most := c.owner.circuit.PerConnection()
 	had := c.raw.requests.Add(1)
@@ -182,7 +181,8 @@ func (c *conn) reserve() bool {
 			return false
 		}
 	}
-	if n := c.busy.Add(1); c.multiplexed && n <= int64(c.Available()) || c.Reserve() == nil {
+	c.busy.Add(1)
+	if c.Reserve() == nil {
 		return true
 	}
 	c.busy.Add(-1)
