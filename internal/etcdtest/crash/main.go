@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/internal/etcdtest"
 	"github.com/xdsforge/xdsforge/internal/process"
@@ -18,6 +20,8 @@ func main() {
 		return
 	}
 	rounds := flag.Int("n", 3, "number of faults")
+	only := flag.String("fault", "", "make only faults whose names contain this text")
+	each := flag.Bool("v", false, "print the gaps of each fault")
 	flag.Parse()
 	process.Main("crash", func(ctx context.Context) error {
 		dir, err := os.MkdirTemp("", "xdsforge-crash-")
@@ -25,15 +29,23 @@ func main() {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
+		list := slices.DeleteFunc(faults(), func(f fault) bool { return !strings.Contains(f.name, *only) })
+		if len(list) == 0 {
+			return fmt.Errorf("-fault = %q; must be a part of the name of a fault", *only)
+		}
 		w, err := newWorld(ctx, dir)
 		defer w.close()
 		if err != nil {
 			return err
 		}
 		for i := range *rounds {
-			f := faults()[i%len(faults())]
-			if err := w.round(ctx, f); err != nil {
+			f := list[i%len(list)]
+			gaps, err := w.round(ctx, f)
+			if err != nil {
 				return fmt.Errorf("fault %d, %s: %w", i+1, f.name, err)
+			}
+			if *each {
+				fmt.Printf("%d %s: %v\n", i+1, f.name, gaps)
 			}
 		}
 		w.report(os.Stdout, *rounds)

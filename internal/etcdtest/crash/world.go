@@ -142,23 +142,23 @@ func (s *sink) Apply(c source.Change) error {
 // State implements [source.Sink].
 func (s *sink) State(source.State) {}
 
-// round makes one fault, waits until everything works again, and verifies that nothing is lost.
-func (w *world) round(ctx context.Context, f fault) error {
+// round makes one fault, waits until everything works again, and verifies that nothing is lost. It returns the gaps.
+func (w *world) round(ctx context.Context, f fault) ([]time.Duration, error) {
 	if err := errors.Join(w.progress.more(ctx, 2), w.progress.caughtUp(ctx)); err != nil {
-		return err
+		return nil, err
 	}
 	w.progress.gaps()
 	if err := wait(ctx, rand.N(50*time.Millisecond)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.make(ctx, w); err != nil {
-		return err
+		return nil, err
 	}
 	if err := errors.Join(w.progress.more(ctx, 5), w.progress.caughtUp(ctx)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := w.verify(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	w.counts[f.name]++
 	gaps := w.progress.gaps()
@@ -168,7 +168,7 @@ func (w *world) round(ctx context.Context, f fault) error {
 	for i, g := range gaps {
 		w.gaps[f.name][i] = max(w.gaps[f.name][i], g)
 	}
-	return nil
+	return gaps, nil
 }
 
 // verify compares the store with the acknowledgements, and the daemons with each other.
