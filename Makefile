@@ -143,7 +143,7 @@ bench-serve: ## Measure an ADS server beside go-control-plane's linear cache wit
 	$(GO) run ./internal/servebench -clients $(CLIENTS)
 
 .PHONY: peers-serve
-peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's libgrpc++-dev, g++): changes, a NACK, a restart
+peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's libgrpc++-dev, g++), go-control-plane's client and a strict one: changes, a NACK, a restart; print a table
 	$(GO) run ./internal/servepeers
 
 .PHONY: peers-http

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,36 +18,58 @@ func main() {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		return all(ctx, dir)
+		return all(ctx, os.Stdout, subjects(dir))
 	})
 }
 
-// all tells the story with each client.
-func all(ctx context.Context, dir string) error {
+// A subject is a client to which the story is told.
+type subject struct {
+	name    string
+	variant string // of the protocol
+	types   int    // that it subscribes to
+	open    func(ctx context.Context, w *world, node string) (peer, error)
+	dir     string // or ""
+	prepare func(ctx context.Context, dir string) error
+}
+
+// The variants of the protocol.
+const (
+	whole = "state of the world"
+	delta = "delta"
+)
+
+// subjects returns all clients. The channels and go-control-plane's client have no delta variant.
+func subjects(dir string) []subject {
 	js, cpp := filepath.Join(dir, "js"), filepath.Join(dir, "cpp")
-	for _, p := range []struct {
-		name    string
-		dir     string
-		prepare func(ctx context.Context, dir string) error
-		open    func(ctx context.Context, w *world, node string) (peer, error)
-	}{
-		{"grpc-go", "", nil, openGo},
-		{"grpc-js", js, prepareJS, openChild(js, "node", "peer.js")},
-		{"grpc-cpp", cpp, prepareCPP, openChild(cpp, "./peer")},
-	} {
-		if p.prepare != nil {
-			if err := os.Mkdir(p.dir, 0o700); err != nil {
+	return []subject{
+		{name: "grpc-go", variant: whole, types: 4, open: openGo},
+		{name: "grpc-js", variant: whole, types: 4, open: openChild(js, "node", "peer.js"), dir: js, prepare: prepareJS},
+		{name: "grpc-cpp", variant: whole, types: 4, open: openChild(cpp, "./peer"), dir: cpp, prepare: prepareCPP},
+		{name: "go-control-plane", variant: whole, types: 1, open: openPlane},
+		{name: "strict", variant: whole, types: 4, open: openStrict(false)},
+		{name: "strict", variant: delta, types: 4, open: openStrict(true)},
+	}
+}
+
+// all tells the story to each client, and prints a table.
+func all(ctx context.Context, out io.Writer, list []subject) error {
+	const row = "%-18s %-20s %10v %10v\n"
+	fmt.Fprintf(out, row, "client", "variant", "result", "time")
+	for _, s := range list {
+		if s.prepare != nil {
+			if err := os.Mkdir(s.dir, 0o700); err != nil {
 				return err
 			}
-			if err := p.prepare(ctx, p.dir); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+			if err := s.prepare(ctx, s.dir); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
 		start := time.Now()
-		if err := tell(ctx, p.name, 4, p.open); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		if err := tell(ctx, s.name, s.types, s.open); err != nil {
+			fmt.Fprintf(out, row, s.name, s.variant, "failed", "")
+			return fmt.Errorf("%s, %s: %w", s.name, s.variant, err)
 		}
-		fmt.Printf("%-10s ok, %.1f s\n", p.name, time.Since(start).Seconds())
+		fmt.Fprintf(out, row, s.name, s.variant, "ok", time.Since(start).Round(100*time.Millisecond))
 	}
 	return nil
 }
