@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,20 +64,41 @@ func TestDamagedFiles(t *testing.T) {
 	b := sample(t, nil)
 	b = append(b[:len(b)-sha256.Size], 0)
 	sum := sha256.Sum256(b)
-	if g, err := decodeGeneration(append(b, sum[:]...), nil); !errors.Is(err, errRecords) {
-		t.Errorf("a further byte under a correct checksum: %+v, error %v; want %v", g, err, errRecords)
+	if g, err := decodeGeneration(append(b, sum[:]...), nil); !errors.Is(err, durable.ErrRecords) {
+		t.Errorf("a further byte under a correct checksum: %+v, error %v; want %v", g, err, durable.ErrRecords)
 	}
 	key := []byte("0123456789abcdef")
 	for name, row := range map[string]struct {
 		content, key []byte
 		want         error
 	}{
-		"encrypted, without a key": {sample(t, key), nil, errSealed},
+		"encrypted, without a key": {sample(t, key), nil, durable.ErrSealed},
 		"another key":              {sample(t, key), []byte("fedcba9876543210"), durable.ErrKey},
-		"not encrypted, but a key": {sample(t, nil), key, errNotSealed},
+		"not encrypted, but a key": {sample(t, nil), key, durable.ErrNotSealed},
 	} {
 		if _, err := decodeGeneration(row.content, row.key); !errors.Is(err, row.want) {
 			t.Errorf("%s: error %v, want %v", name, err, row.want)
+		}
+	}
+}
+
+// Files of an earlier release can be read, and new files are the same.
+func TestFormat(t *testing.T) {
+	want := sample(t, nil)
+	for name, key := range map[string][]byte{"plain": nil, "sealed": []byte("0123456789abcdef")} {
+		b, err := os.ReadFile(filepath.Join("testdata", name+".lkg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := decodeGeneration(bytes.Clone(b), key)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if again, err := g.encode(nil); err != nil || !bytes.Equal(again, want) {
+			t.Errorf("%s: the file has %q, %v; want %q", name, again, err, want)
+		}
+		if key == nil && !bytes.Equal(b, want) {
+			t.Errorf("new file = %q, want %q", want, b)
 		}
 	}
 }

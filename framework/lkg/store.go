@@ -102,7 +102,7 @@ func (s *Store) loadNewest(prefix string) error {
 			continue
 		}
 		a := s.authority(g.header.Authority)
-		a.sequence, a.size, a.written = g.header.Sequence, size, timeOf(g.header.Written)
+		a.sequence, a.size, a.written = g.header.Sequence, size, time.UnixMilli(g.header.Written)
 		now := s.now()
 		for i := range g.resources {
 			if r := &g.resources[i]; r.usable(&s.options, now) {
@@ -135,7 +135,7 @@ func (s *Store) read(name, prefix string) (g *generation, size int64, err error)
 }
 
 // fileLimit returns the limit of a file with resources of the given size.
-func fileLimit(size int64) int64 { return size + size/16 + maxHeader }
+func fileLimit(size int64) int64 { return size + size/16 + durable.MaxHeader }
 
 // authority returns the set of an authority. The caller holds s.mu or is alone.
 func (s *Store) authority(name string) *authority {

@@ -68,6 +68,34 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// Files of an earlier release can be read, and new files are the same.
+func TestFormat(t *testing.T) {
+	for name, key := range map[string][]byte{"plain": nil, "sealed": key()} {
+		b, err := os.ReadFile(filepath.Join("testdata", name+".state"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := decode([]byte(string(b)), key)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		again, err := s.encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := sample().encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(again) != string(want) {
+			t.Errorf("%s: the file has %q, want %q", name, again, want)
+		}
+		if key == nil && string(b) != string(want) {
+			t.Errorf("new file = %q, want %q", want, b)
+		}
+	}
+}
+
 // A file without the key, with another key, or without encryption where a key is set is refused.
 func TestKey(t *testing.T) {
 	plain, err := sample().encode(nil)
@@ -82,7 +110,7 @@ func TestKey(t *testing.T) {
 		file, key []byte
 		want      error
 	}{
-		"no key": {sealed, nil, errSealed}, "another key": {sealed, []byte("fedcba9876543210"), durable.ErrKey}, "not encrypted": {plain, key(), errNotSealed},
+		"no key": {sealed, nil, durable.ErrSealed}, "another key": {sealed, []byte("fedcba9876543210"), durable.ErrKey}, "not encrypted": {plain, key(), durable.ErrNotSealed},
 	} {
 		if _, err := decode([]byte(string(x.file)), x.key); !errors.Is(err, x.want) {
 			t.Errorf("%s: %v, want %v", name, err, x.want)
