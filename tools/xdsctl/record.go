@@ -129,8 +129,8 @@ func (a *app) replay() *cobra.Command {
 		Short: "Serve a recorded session as a control plane",
 		Long: `Replay is a control plane that sends the responses of a recording, byte by byte. Each stream gets the
 responses of a type in their order: the next one when it has answered the last one, and has asked for a
-name that the response is the answer to. The bootstrap of the program under test has the address of
---listen as its server_uri, with the credentials insecure.`,
+name that this response or a later one is the answer to. The bootstrap of the program under test has the
+address of --listen as its server_uri, with the credentials insecure.`,
 		Example: `  xdsctl replay session.jsonl --listen 127.0.0.1:18000`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -214,6 +214,20 @@ func TestReplayWaits(t *testing.T) {
 	})
 }
 
+// A client that asks for the names in another order gets all of them.
+func TestReplayInAnotherOrder(t *testing.T) {
+	played(t, false, func(t *testing.T, ask func(string, ...string), next func() *discoveryv3.DiscoveryResponse) {
+		ask("", "b")
+		if m := next(); m.GetNonce() != "x" {
+			t.Errorf("first response = %v; want nonce x, because b is in the second one", m)
+		}
+		ask("x", "b")
+		if m := next(); m.GetNonce() != "y" {
+			t.Errorf("second response = %v; want nonce y", m)
+		}
+	})
+}
+
 // A name that the client asks for after the end gets the newest content.
 func TestReplayRepeats(t *testing.T) {
 	played(t, false, func(t *testing.T, ask func(string, ...string), next func() *discoveryv3.DiscoveryResponse) {

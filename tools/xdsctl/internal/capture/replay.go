@@ -17,7 +17,7 @@ import (
 
 // A Replay is a control plane that sends the responses of a recorded session. A stream gets the
 // responses of each type in their order. It gets the next one when it has answered the last one, and
-// has asked for a name for which the recorded client got the response.
+// has asked for a name for which the recorded client got that response or a later one.
 type Replay struct {
 	// Timing delays responses to the times of the recording.
 	Timing bool
@@ -184,6 +184,7 @@ type progress struct {
 	awaiting string   // the nonce that the client must answer
 	asked    bool
 	missing  []string // names that the client asked for since the last response
+	answered []string // names that a response was the answer to
 	sent     [][]byte
 	repeats  int
 }
@@ -277,12 +278,12 @@ func (p *player) send() (wait time.Duration, err error) {
 	left := 0
 	for _, t := range p.types {
 		left += len(t.left)
-		if len(t.left) == 0 && t.awaiting == "" && len(t.missing) > 0 {
+		if t.mustRepeat() {
 			if err := p.repeat(t); err != nil {
 				return 0, err
 			}
 		}
-		for len(t.left) > 0 && t.asked && t.awaiting == "" && t.wants(t.left[0]) {
+		for t.asked && t.awaiting == "" && t.wantsNext() {
 			x := t.left[0]
 			if d := p.delay(x); d > 0 {
 				if wait == 0 || d < wait {
@@ -295,7 +296,7 @@ func (p *player) send() (wait time.Duration, err error) {
 				return 0, err
 			}
 			t.left, t.sent, t.awaiting = t.left[1:], append(t.sent, x.bytes), x.nonce
-			t.missing = nil
+			t.answered, t.missing = append(t.answered, x.added...), nil
 			left--
 		}
 	}
@@ -306,13 +307,29 @@ func (p *player) send() (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// wants reports whether the client has asked for one of the names that the response was the answer
-// to.
-func (t *progress) wants(x scripted) bool {
-	if len(x.added) == 0 || slices.Contains(t.names, everything) {
+// wantsNext reports whether the client gets the next response: it has asked for one of the names that
+// the response was the answer to, or it waits for one that only a later response was the answer to.
+func (t *progress) wantsNext() bool {
+	if len(t.left) == 0 {
+		return false
+	}
+	next := t.left[0].added
+	asked := func(name string) bool { return slices.Contains(t.names, name) }
+	if len(next) == 0 || asked(everything) || slices.Contains(next, everything) || slices.ContainsFunc(next, asked) {
 		return true
 	}
-	return slices.ContainsFunc(x.added, func(name string) bool { return name == everything || slices.Contains(t.names, name) })
+	return slices.ContainsFunc(t.left, func(x scripted) bool {
+		return slices.ContainsFunc(x.added, func(name string) bool { return asked(name) && !slices.Contains(t.answered, name) })
+	})
+}
+
+// mustRepeat reports whether the client waits for names that no response of the rest will be the
+// answer to.
+func (t *progress) mustRepeat() bool {
+	if t.awaiting != "" || len(t.missing) == 0 {
+		return false
+	}
+	return len(t.left) == 0 || slices.ContainsFunc(t.missing, func(name string) bool { return slices.Contains(t.answered, name) })
 }
 
 // delay returns the time until a response is due.
