@@ -69,6 +69,9 @@ func (a *app) runTree(ctx context.Context, f *sourceFlags, target string) error 
 	if err != nil {
 		return err
 	}
+	if live, ok := s.World.(*world.Live); ok {
+		live.Follow = true
+	}
 	g := grower{source: s, seen: make(map[string]bool), now: time.Now()}
 	trees := make([]*branch, len(roots))
 	for i, r := range roots {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/anypb"
@@ -17,34 +18,99 @@ type Live struct {
 	Client *xdsforge.Client
 	// Timeout is the limit of the wait for a resource.
 	Timeout time.Duration
+	// Follow subscribes to what a resource refers to as soon as it arrives, so that a caller that looks
+	// one after the other up waits for all of them together. At most maxFollowed are subscribed to.
+	Follow bool
 
-	stops []func() // of the subscriptions
+	mu     sync.Mutex
+	closed bool
+	asked  map[string]*firstEvent // by type and name
+	stops  []func()               // of the subscriptions
+}
+
+// maxFollowed is the limit of resources that Follow subscribes to.
+const maxFollowed = 100_000
+
+var errClosed = errors.New("the client is closed")
+
+// A firstEvent is the first event of a resource.
+type firstEvent struct {
+	once sync.Once
+	done chan struct{}
+	ev   resource.Event[resource.Update]
 }
 
 // Close implements [World].
 func (l *Live) Close() error {
-	for _, stop := range l.stops {
+	l.mu.Lock()
+	l.closed = true
+	stops := l.stops
+	l.mu.Unlock()
+	for _, stop := range stops {
 		stop()
 	}
 	return l.Client.Close()
 }
 
-// first subscribes to a resource until Close, as a program would, and waits for its first event.
-func (l *Live) first(ctx context.Context, t resource.TypeOf[resource.Update], name string) (resource.Update, error) {
-	events := make(chan resource.Event[resource.Update], 1)
-	stop, err := t.Subscribe(l.Client, name, func(ev resource.Event[resource.Update]) {
-		select {
-		case events <- ev:
-		default: // only the first one matters
-		}
-	})
+// ask subscribes to a resource until Close, as a program would.
+func (l *Live) ask(typ, name string) (*firstEvent, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := typ + "/" + name
+	if a := l.asked[key]; a != nil {
+		return a, nil
+	}
+	if l.closed {
+		return nil, errClosed
+	}
+	t, err := resource.Find(l.Client, typ)
 	if err != nil {
 		return nil, err
 	}
-	l.stops = append(l.stops, stop)
+	a := &firstEvent{done: make(chan struct{})}
+	stop, err := t.Subscribe(l.Client, name, func(ev resource.Event[resource.Update]) { l.answered(a, ev) })
+	if err != nil {
+		return nil, err
+	}
+	if l.asked == nil {
+		l.asked = make(map[string]*firstEvent)
+	}
+	l.asked[key], l.stops = a, append(l.stops, stop)
+	return a, nil
+}
+
+// answered records the first event of a resource.
+func (l *Live) answered(a *firstEvent, ev resource.Event[resource.Update]) {
+	a.once.Do(func() {
+		a.ev = ev
+		close(a.done)
+		if ev.Update == nil || !l.Follow {
+			return
+		}
+		for r := range ev.Update.Refs() {
+			if l.full() {
+				return
+			}
+			_, _ = l.ask(r.Type, r.Name.String()) // the lookup of it reports the error
+		}
+	})
+}
+
+func (l *Live) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asked) >= maxFollowed
+}
+
+// first waits for the first event of a resource.
+func (l *Live) first(ctx context.Context, typ, name string) (resource.Update, error) {
+	a, err := l.ask(typ, name)
+	if err != nil {
+		return nil, err
+	}
 	select {
-	case ev := <-events:
-		return ev.Update, ev.Err
+	case <-a.done:
+		return a.ev.Update, a.ev.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -52,13 +118,9 @@ func (l *Live) first(ctx context.Context, t resource.TypeOf[resource.Update], na
 
 // Lookup implements [World]. It waits for the resource.
 func (l *Live) Lookup(ctx context.Context, typ, name string) (*Entry, error) {
-	t, err := resource.Find(l.Client, typ)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
-	u, err := l.first(ctx, t, name)
+	u, err := l.first(ctx, typ, name)
 	e := &Entry{Type: typ, Name: name, State: StateOf(err)}
 	switch {
 	case errors.Is(err, resource.ErrTransport):
