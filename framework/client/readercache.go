@@ -267,10 +267,16 @@ func (m typeCaches) remember(c *Client, d *decoded) {
 		}
 		s.add(item{raw: text(r.Update.Raw()), update: r.Update, record: r.Record, response: s.response})
 	}
-	if len(s.items) > min(s.limit, 2*cached(c, d.typ)+fewItems) {
+	switch n := cached(c, d.typ); {
+	case s.limit == 0 && len(s.items) <= n: // the first response, and none of its resources was dropped
+		s.allowMore()
+	case len(s.items) > min(s.limit, 2*n+fewItems):
 		s.prune(c, d.typ)
 	}
 }
+
+// allowMore sets the limit to a quarter more items than now.
+func (s *typeCache) allowMore() { s.limit = len(s.items) + len(s.items)/4 + fewItems }
 
 // fewItems is the number of outdated items that are always allowed.
 const fewItems = 64
@@ -288,24 +294,30 @@ func cached(c *Client, t *resource.Descriptor) (n int) {
 func (s *typeCache) add(it item) {
 	hash := s.hash(it.raw)
 	found := s.find(hash)
-	number, named := s.names.Find(it.update.Name().String(), s.name)
-	switch {
-	case named:
-	case found != 0:
-		number = found
-		s.names.Delete(s.name(number), s.name)
-	default:
-		s.items = append(s.items, item{})
-		number = uint32(len(s.items)) //nolint:gosec // responses are bounded
-	}
+	number := s.number(it.update.Name().String(), found)
 	s.items[number-1] = it
-	if !named {
-		s.names.Set(it.update.Name().String(), number, s.name)
-	}
 	if found == 0 {
 		s.used++
 		s.put(hash, number)
 	}
+}
+
+// number returns the number of the item for a name: the one that it has, or else found, unless that is 0,
+// or else a new one.
+func (s *typeCache) number(name string, found uint32) uint32 {
+	if found == 0 {
+		number := s.names.Add(name, uint32(len(s.items)+1), s.name) //nolint:gosec // responses are bounded
+		if int(number) > len(s.items) {
+			s.items = append(s.items, item{})
+		}
+		return number
+	}
+	if number, named := s.names.Find(name, s.name); named {
+		return number
+	}
+	s.names.Delete(s.name(found), s.name)
+	s.names.Set(name, found, s.name)
+	return found
 }
 
 func (s *typeCache) put(hash uint64, number uint32) {
@@ -353,7 +365,7 @@ func (s *typeCache) prune(c *Client, t *resource.Descriptor) {
 		u, ok := shard.Load(it.update.Name())
 		return ok && u == it.update
 	})
-	s.limit = len(s.items) + len(s.items)/4 + fewItems
+	s.allowMore()
 }
 
 // keep drops the items for which which returns false.

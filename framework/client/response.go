@@ -145,6 +145,7 @@ func (w *scratch) expect(q *question, further int) {
 	if wanted > 0 {
 		room := wanted + wanted*further/len(q.names)
 		w.fresh, w.results = slices.Grow(w.fresh, room), slices.Grow(w.results, room)
+		w.names.Grow(room, w.nameOf)
 	}
 }
 
@@ -184,14 +185,13 @@ func (w *scratch) unread(i int, name string, err error) {
 // result adds the result of a watched resource.
 func (w *scratch) result(a *asked) {
 	f := fresh{number: int(a.number) + 1, result: len(w.results), plain: a.plain, body: a.body}
-	name := a.says.Name.String()
-	if first, ok := w.names.Find(name, w.nameOf); ok {
-		f.result, f.err, f.plain, f.body = int(first)-1, errTwice, false, nil
+	number := w.names.Add(a.says.Name.String(), uint32(len(w.results)+1), w.nameOf) //nolint:gosec // responses are bounded
+	if int(number) <= len(w.results) {
+		f.result, f.err, f.plain, f.body = int(number)-1, errTwice, false, nil
 		w.fresh = append(w.fresh, f)
 		return
 	}
 	w.fresh, w.results = append(w.fresh, f), append(w.results, a.says)
-	w.names.Set(name, uint32(len(w.results)), w.nameOf) //nolint:gosec // responses are bounded
 }
 
 // again rejects resources with the name of an unchanged resource in the same response.
@@ -367,7 +367,7 @@ func (q *question) answer() {
 	for i := range q.names {
 		a := &q.names[i]
 		if scope := l.client.find(a.says.Name); scope != nil {
-			a.want, a.says.Name = scope.machine.Wants(q.typ, a.says.Name, a.says.Aliases, q.response)
+			a.want = scope.machine.Wants(q.typ, &a.says, q.response)
 		}
 	}
 	q.stream.replied <- struct{}{}

@@ -61,9 +61,10 @@ func (s *Shard[U]) Equal(a, b resource.Update) bool {
 
 // Store stores u under its name. Writer only.
 func (s *Shard[U]) Store(u resource.Update) {
-	name := u.Name()
-	old, had := s.Get(name)
-	s.updates.store(u.(U))
+	old, had := s.updates.store(u.(U))
+	if had && resource.Update(old) == u {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.index == nil {

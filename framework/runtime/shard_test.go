@@ -64,6 +64,9 @@ func TestStoreLoadDelete(t *testing.T) {
 	if got, ok := s.Load(n); !ok || got != u || s.Len() != 1 {
 		t.Errorf("after storing again: %v, %v, Len = %d", got, ok, s.Len())
 	}
+	if allocs := testing.AllocsPerRun(10, func() { s.Store(u) }); allocs != 0 || s.Len() != 1 {
+		t.Errorf("storing the stored update takes %v allocations, Len = %d; want neither an entry nor another value", allocs, s.Len())
+	}
 }
 
 // A shard equals a map after any sequence of operations.

@@ -71,19 +71,23 @@ func (t *table[V]) find(slots []atomic.Pointer[entry[V]], hash uint32, key strin
 	}
 }
 
-// store sets the value of its name. Writer only.
-func (t *table[V]) store(value V) {
+// store sets the value of its name, and returns the previous value, if any. It does nothing if that
+// is the same. Writer only.
+func (t *table[V]) store(value V) (old V, had bool) {
 	slots := t.reserve()
 	key := value.Name().String()
 	hash := t.hash(key)
-	i, old := t.find(slots, hash, key)
-	if old == nil {
+	i, e := t.find(slots, hash, key)
+	if e == nil {
 		t.live.Add(1)
 		if slots[i].Load() == nil {
 			t.used++
 		}
+	} else if old, had = e.value, true; named(old) == named(value) {
+		return old, had
 	}
 	slots[i].Store(&entry[V]{hash: hash, value: value})
+	return old, had
 }
 
 // delete removes key. Writer only.

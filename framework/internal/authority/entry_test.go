@@ -137,7 +137,7 @@ func TestWants(t *testing.T) {
 		for _, a := range aliases {
 			names = append(names, name(t, a))
 		}
-		if got, _ := r.m.Wants(endpoints, name(t, s), names, response); got != want {
+		if got := r.m.Wants(endpoints, &Result{Name: name(t, s), Aliases: names}, response); got != want {
 			t.Errorf("Wants(%s, %v) in response %d = %d, want %d", s, aliases, response, got, want)
 		}
 	}
@@ -169,6 +169,27 @@ func TestWants(t *testing.T) {
 }
 
 // The generation grows with each name that somebody starts to watch, and only then.
+// A result has the record that Wants found. If the watch ended meanwhile, and another one began, the
+// result is for the record of the new watch.
+func TestRecordsOfResults(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		r := newRig(t)
+		r.run("watch endpoint a")
+		res := Result{Name: name(t, "a"), Version: "1", Update: r.update(0, "a", "1")}
+		if r.m.Wants(endpoints, &res, 1); res.Record != r.handles["endpoint a"] {
+			t.Fatalf("Wants found the record %v, want that of the watch", res.Record)
+		}
+		if again {
+			r.run("cancel endpoint a", "watch endpoint a")
+		}
+		resp := Response{Type: endpoints, Results: []Result{res}, Version: "1"}
+		r.handle(func() { r.m.Received(&resp, r.now) })
+		if got := r.entry("a"); got.State != Acked || got.Update != res.Update || resp.Results[0].Record != r.handles["endpoint a"] {
+			t.Errorf("with a new watch %t: the entry is %+v, with the update of the result: %t; want its update in use", again, got, got.Update == res.Update)
+		}
+	}
+}
+
 func TestGeneration(t *testing.T) {
 	r := newRig(t)
 	last := r.m.Generation(endpoints)

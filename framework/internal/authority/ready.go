@@ -56,7 +56,7 @@ type Result struct {
 	// Message is the encoded resource, if Err is set and the resource was decoded. The machine copies
 	// the part that it keeps.
 	Message []byte
-	// Record is set when the response is handled.
+	// Record is set by Wants, and again when the response is handled.
 	Record Handle
 }
 

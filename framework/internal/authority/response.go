@@ -46,34 +46,36 @@ const (
 	Excessive
 )
 
-// Wants reports whether a resource of a type is wanted, and returns the name for its result: that of
-// the record if there is one, so that the update shares its text. The response is any number that
-// distinguishes the responses in progress: the new members in one response count together.
-func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xdstp.Name, response uint64) (Want, xdstp.Name) {
+// Wants reports whether the resource of a result is wanted. If it has a record, Wants sets the record of
+// the result, and its name to that of the record, so that the update shares its text. The response is
+// any number that distinguishes the responses in progress: the new members in one response count
+// together.
+func (m *Machine) Wants(typ *resource.Descriptor, res *Result, response uint64) Want {
 	t := m.recordsOf(typ)
-	key := name.String()
+	key := res.Name.String()
 	if r, ok := t.find(key); ok {
-		return Wanted, r.name
+		res.Name, res.Record = r.name, Handle{r}
+		return Wanted
 	}
 	if len(t.aliased[key]) > 0 {
-		return Wanted, name
+		return Wanted
 	}
-	if slices.ContainsFunc(aliases, func(a xdstp.Name) bool { _, ok := t.find(a.String()); return ok }) {
-		return Wanted, name
+	if slices.ContainsFunc(res.Aliases, func(a xdstp.Name) bool { _, ok := t.find(a.String()); return ok }) {
+		return Wanted
 	}
-	c, ok := t.collection(name)
+	c, ok := t.collection(res.Name)
 	if !ok {
-		return Unwanted, name
+		return Unwanted
 	}
 	x := c.own()
 	if x.response != response {
 		x.response, x.promised = response, 0
 	}
 	if len(x.members)+x.promised >= m.config.MaxMembers {
-		return Excessive, name
+		return Excessive
 	}
 	x.promised++
-	return Wanted, name
+	return Wanted
 }
 
 // Generation returns a number that grows when the machine begins to want another resource of a
@@ -175,7 +177,7 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 			m.join(r, c)
 		}
 	}
-	t.named(res.Name, res.Aliases, func(r *record) {
+	t.named(res, func(r *record) {
 		m.mention(r)
 		m.clearOverdue(r)
 		if r.name == res.Name {

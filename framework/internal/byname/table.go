@@ -51,14 +51,35 @@ func (t *Table[T]) Find(name string, of func(T) string) (v T, ok bool) {
 
 // Set sets the value of a name. It replaces the value before, if any.
 func (t *Table[T]) Set(name string, v T, of func(T) string) {
-	if 4*(t.used+1) > 3*len(t.slots) {
-		t.resize(max(minSlots, 2*len(t.slots)), of)
-	}
+	t.Grow(1, of)
 	i, tag := t.slot(name, of)
 	if t.tags[i] == 0 {
 		t.used++
 	}
 	t.tags[i], t.slots[i] = tag, v
+}
+
+// Add returns the value of a name. If it has none, Add sets it to v, and returns v.
+func (t *Table[T]) Add(name string, v T, of func(T) string) T {
+	t.Grow(1, of)
+	i, tag := t.slot(name, of)
+	if t.tags[i] == 0 {
+		t.used++
+		t.tags[i], t.slots[i] = tag, v
+	}
+	return t.slots[i]
+}
+
+// Grow makes room for n more values. It at least doubles a table that is too small.
+func (t *Table[T]) Grow(n int, of func(T) string) {
+	if 4*(t.used+n) <= 3*len(t.slots) {
+		return
+	}
+	size := max(minSlots, 2*len(t.slots))
+	for 4*(t.used+n) > 3*size {
+		size *= 2
+	}
+	t.resize(size, of)
 }
 
 // Delete removes the value of a name. It makes a smaller table if few values are left.

@@ -78,6 +78,25 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// Add keeps the value that a name has. A table that has grown does not grow again.
+func TestAdd(t *testing.T) {
+	var table byname.Table[*value]
+	table.Grow(1000, nameOf)
+	slots := byname.Slots(&table)
+	for i := range 1000 {
+		v := &value{fmt.Sprint(i)}
+		if got := table.Add(v.name, v, nameOf); got != v {
+			t.Fatalf("Add(%q) = %v for a new name, want the value itself", v.name, got)
+		}
+		if got := table.Add(v.name, &value{v.name}, nameOf); got != v {
+			t.Fatalf("Add(%q) = %p for a known name, want its value %p", v.name, got, v)
+		}
+	}
+	if got := byname.Slots(&table); table.Len() != 1000 || got != slots || 3*got < 4*1000 {
+		t.Errorf("there are %d values in %d slots, want 1000 in the %d that Grow made", table.Len(), got, slots)
+	}
+}
+
 // A table that is emptied keeps its memory.
 func TestReset(t *testing.T) {
 	var table byname.Table[*value]
