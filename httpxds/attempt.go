@@ -31,15 +31,16 @@ type exchange struct {
 	cancel    context.CancelCauseFunc // of the time limits; nil: none
 	limit     *timeLimit              // of the route; nil: none
 
-	// The next two are parts, so that they need no memory of their own.
-	view   view
-	picked lbtree.CallContext
+	// The next three are parts, so that they need no memory of their own.
+	view    view
+	picked  lbtree.CallContext
+	limited http.Request // the request with the context of the time limits
 
 	// The fields below are those of the last attempt with a response.
 	body    io.ReadCloser
 	ctx     context.Context //nolint:containedctx // its error explains that of the body
 	done    func(balancer.DoneInfo)
-	failure error // for the account of the endpoint
+	failure error // for the account of the endpoint; the caller of end may replace it
 	load    any   // the endpoint's load report, or nil
 	over    atomic.Bool
 }
@@ -55,6 +56,7 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		}
 		lease, err := x.transport.tree.Acquire(balancer.PickInfo{FullMethodName: r.URL.Path, Ctx: ctx})
 		if err != nil {
+			closeBody(r)
 			return nil, x.unassigned(ctx, err)
 		}
 		x.circuit = lease.Circuit()
@@ -90,7 +92,10 @@ func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*ht
 	}
 	sent, stop := x.perTry(ctx, r)
 	resp, err := l.RoundTrip(sent)
-	stop()
+	if inTime := stop(); !inTime && err == nil { // the body of the response is already canceled
+		_ = resp.Body.Close() // the attempt has failed
+		err = context.Canceled
+	}
 	if err != nil {
 		l.Broken()
 		if sent.Context().Err() != nil && ctx.Err() == nil {
@@ -117,11 +122,12 @@ func failureOf(ctx context.Context, err error) *outlier.FailureError {
 // errPerTry is the cause of the end of an attempt by the time limit of the retry policy.
 var errPerTry = errors.New("the time limit of the attempt has passed")
 
-// perTry applies the time limit of an attempt, which ends with the headers of the response.
-func (x *exchange) perTry(ctx context.Context, r *http.Request) (*http.Request, func()) {
+// perTry applies the time limit of an attempt, which ends with the headers of the response. stop returns false if the time has
+// passed.
+func (x *exchange) perTry(ctx context.Context, r *http.Request) (limited *http.Request, stop func() bool) {
 	p := x.plan.Retry
 	if p == nil || p.PerTry == 0 || r.Header["Upgrade"] != nil {
-		return r, func() {}
+		return r, alwaysInTime
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(p.PerTry, func() { cancel(errPerTry) })
@@ -133,8 +139,10 @@ func (x *exchange) perTry(ctx context.Context, r *http.Request) (*http.Request, 
 	} else {
 		x.cancel = cancel
 	}
-	return r.WithContext(ctx), func() { timer.Stop() }
+	return r.WithContext(ctx), timer.Stop
 }
+
+func alwaysInTime() bool { return true }
 
 // broken returns the error of an attempt that was sent on a connection.
 func (x *exchange) broken(ctx context.Context, l pool.Lease, err error) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"google.golang.org/grpc/balancer"
 
@@ -25,26 +26,36 @@ func (x *exchange) follow(ctx context.Context, resp *http.Response, l pool.Lease
 	}
 }
 
-// discard ends an attempt whose response is not wanted. It reads the rest of a short body, so that the connection can be
-// used again.
-func (x *exchange) discard() {
-	_, _ = io.CopyN(io.Discard, x.body, maxDiscard) // the next attempt has its own errors
+// The limits of the body that is read before a retry.
+const (
+	maxDiscard     = 4096 // bytes
+	maxDiscardTime = 100 * time.Millisecond
+)
+
+// discard ends an attempt whose response is not wanted. It reads the rest of a short body of HTTP/1.1, so that the connection
+// can be used again. A connection of HTTP/2 can be used in any case.
+func (x *exchange) discard(resp *http.Response) {
+	if body := x.body; resp.ProtoMajor == 1 && resp.ContentLength <= maxDiscard {
+		limit := time.AfterFunc(maxDiscardTime, func() { _ = body.Close() })
+		_, _ = io.CopyN(io.Discard, body, maxDiscard) // the next attempt has its own errors
+		limit.Stop()
+	}
 	_ = x.body.Close()
 	x.finish()
 }
-
-// maxDiscard is the limit of the body of a response that is read before a retry.
-const maxDiscard = 4096
 
 // finish ends an attempt with a response.
 func (x *exchange) finish() {
 	x.done(balancer.DoneInfo{Err: x.failure, BytesSent: true, BytesReceived: true, ServerLoad: x.load})
 }
 
-// end ends the request once.
-func (x *exchange) end() {
+// end ends the request once. A failure replaces that of the attempt.
+func (x *exchange) end(failure error) {
 	if x.over.Swap(true) {
 		return
+	}
+	if failure != nil {
+		x.failure = failure
 	}
 	x.finish()
 	x.stop()
@@ -54,26 +65,28 @@ func (x *exchange) end() {
 // Read implements [io.Reader] for the body of the response. The request ends when the body was read.
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
-	if err != nil {
-		if !errors.Is(err, io.EOF) {
-			x.failure = failureOf(x.ctx, err)
-			if errors.Is(context.Cause(x.ctx), errTimeout) {
-				err = x.fail(Timeout, "", errTimeout)
-			}
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		x.end(nil)
+	default:
+		failure := failureOf(x.ctx, err)
+		if errors.Is(context.Cause(x.ctx), errTimeout) {
+			err = x.fail(Timeout, "", errTimeout)
 		}
-		x.end()
+		x.end(failure)
 	}
 	return n, err
 }
 
-// Close implements [io.Closer] for the body of the response. It first cancels the request: closing the body of an HTTP/2
+// Close implements [io.Closer] for the body of the response. It may run during Read. It first cancels the request: closing the body of an HTTP/2
 // response otherwise waits until the body of the request was read.
 func (x *exchange) Close() error {
 	if x.cancel != nil {
 		x.cancel(nil)
 	}
 	err := x.body.Close()
-	x.end()
+	x.end(nil)
 	return err
 }
 

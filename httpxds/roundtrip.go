@@ -144,7 +144,7 @@ func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 		x.sent.commit()
 	}
 	if x.body == http.NoBody {
-		x.end()
+		x.end(nil)
 		resp.Body = http.NoBody
 	}
 	for _, c := range v.cookies {
@@ -165,7 +165,7 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 	ctx := x.picked.With(r.Context(), x.call)
 	out = replayable(out)
 	x.sent, _ = out.Body.(*onceBody)
-	ctx, out = x.limited(ctx, out)
+	ctx, out = x.withLimit(ctx, out)
 	var retry breaker.Unit // counts until the outcome of the retry, as in Envoy
 	for {
 		resp, err := x.attempt(ctx, out)
@@ -179,13 +179,15 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 		}
 		var ok bool
 		if retry, ok = x.circuit.Take(breaker.Retries); !ok {
+			closeBody(next)
 			return resp, err
 		}
 		if resp != nil {
-			x.discard()
+			x.discard(resp)
 		}
 		if err := x.pause(ctx); err != nil {
 			retry.Release()
+			closeBody(next)
 			return nil, err
 		}
 		out = next

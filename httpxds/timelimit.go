@@ -11,9 +11,9 @@ import (
 // errTimeout is the cause of the end of a request by a time limit of its route.
 var errTimeout = errors.New("the time limit of the route has passed")
 
-// limited applies the time limit of the route. It includes retries and the response, as in Envoy. That of a request whose body
+// withLimit applies the time limit of the route. It includes retries and the response, as in Envoy. That of a request whose body
 // has no known length starts at the end of the body. Upgraded connections have none.
-func (x *exchange) limited(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
+func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
 	d := x.plan.Timeout
 	body, isStream := r.Body.(*onceBody)
 	if d == 0 && !isStream || r.Header["Upgrade"] != nil {
@@ -30,7 +30,8 @@ func (x *exchange) limited(ctx context.Context, r *http.Request) (context.Contex
 		x.limit = x.transport.limits.take(x.cancel)
 		x.limit.start(d)
 	}
-	return ctx, r.WithContext(ctx)
+	x.limited = *r.WithContext(ctx) // a part, so that the copy needs no memory of its own
+	return ctx, &x.limited
 }
 
 // stop ends the time limits of the request.
@@ -87,11 +88,18 @@ func ended(error) {}
 
 // timeLimits keeps the time limits that no request uses. Only those whose timer was stopped can be used again, because
 // expire does not run for them any more.
-type timeLimits struct{ unused sync.Pool }
+type timeLimits struct {
+	mu     sync.Mutex
+	few    []*timeLimit // at most maxFewLimits; they survive garbage collections
+	unused sync.Pool    // the others, and all while few is locked, so that no request waits
+}
+
+// maxFewLimits is the number of time limits that a Transport keeps across garbage collections.
+const maxFewLimits = 128
 
 func (p *timeLimits) take(cancel context.CancelCauseFunc) *timeLimit {
-	l, ok := p.unused.Get().(*timeLimit)
-	if !ok {
+	l := p.kept()
+	if l == nil {
 		return &timeLimit{cancel: cancel, shared: true}
 	}
 	l.mu.Lock()
@@ -100,8 +108,30 @@ func (p *timeLimits) take(cancel context.CancelCauseFunc) *timeLimit {
 	return l
 }
 
-func (p *timeLimits) put(l *timeLimit) {
-	if l.end() && l.shared {
-		p.unused.Put(l)
+// kept returns a time limit that no request uses, or nil.
+func (p *timeLimits) kept() *timeLimit {
+	if p.mu.TryLock() {
+		defer p.mu.Unlock()
+		if n := len(p.few); n > 0 {
+			l := p.few[n-1]
+			p.few = p.few[:n-1]
+			return l
+		}
 	}
+	l, _ := p.unused.Get().(*timeLimit) // nil if there is none
+	return l
+}
+
+func (p *timeLimits) put(l *timeLimit) {
+	if !l.end() || !l.shared {
+		return
+	}
+	if p.mu.TryLock() {
+		defer p.mu.Unlock()
+		if len(p.few) < maxFewLimits {
+			p.few = append(p.few, l)
+			return
+		}
+	}
+	p.unused.Put(l)
 }

@@ -2,9 +2,13 @@ package httpxds
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // TestTimeLimitsAreUsedAgain expects a time limit to cancel the request that has it, and no earlier one.
@@ -39,6 +43,22 @@ func TestTimeLimitsAreUsedAgain(t *testing.T) {
 		if third, _ := begin(); third == second {
 			t.Error("a time limit that has passed is used again; want a new one")
 		}
+	})
+}
+
+// TestLateResponse expects the end of an attempt to report that its time has passed.
+func TestLateResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &exchange{plan: &plan{HTTPRoute: &route.HTTPRoute{Retry: &route.HTTPRetry{PerTry: time.Second}}}}
+		r, stop := x.perTry(t.Context(), new(http.Request))
+		<-r.Context().Done()
+		if stop() || !errors.Is(context.Cause(r.Context()), errPerTry) {
+			t.Errorf("the attempt ends by %v, and its response counts; want that it does not", context.Cause(r.Context()))
+		}
+		if _, stop = x.perTry(t.Context(), new(http.Request)); !stop() {
+			t.Error("a response in time does not count")
+		}
+		x.cancel(nil)
 	})
 }
 

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -27,7 +28,7 @@ type conn struct {
 	multiplexed bool // HTTP/2
 
 	// busy counts the leases before their response. The state hook may run before RoundTrip has the response of a request
-	// that is over.
+	// that is over. It is negative while closeUnused closes the connection.
 	busy atomic.Int64
 	// spent says that the connection has had as many requests as the cluster allows. It closes after them.
 	spent atomic.Bool
@@ -181,8 +182,7 @@ func (c *conn) reserve() bool {
 			return false
 		}
 	}
-	c.busy.Add(1)
-	if c.Reserve() == nil {
+	if c.busy.Add(1) > 0 && c.Reserve() == nil {
 		return true
 	}
 	c.busy.Add(-1)
@@ -224,11 +224,19 @@ func (c *conn) close() {
 	c.owner.lost(c)
 }
 
+// closing is added to busy while closeUnused decides, so that no request gets a connection that closes.
+const closing = math.MinInt32
+
 // closeUnused closes the connection if it has no request.
 func (c *conn) closeUnused() {
-	if c.busy.Load() == 0 && c.InFlight() == 0 {
-		c.close()
+	if !c.busy.CompareAndSwap(0, closing) {
+		return
 	}
+	if c.InFlight() == 0 {
+		c.close()
+		return
+	}
+	c.busy.Add(-closing)
 }
 
 // Broken closes a connection whose request has failed in a way that leaves it unusable.

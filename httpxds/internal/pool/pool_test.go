@@ -73,6 +73,34 @@ func (w *world) await(states <-chan balancer.SubConnState, want connectivity.Sta
 	}
 }
 
+// TestNoRequestGetsAClosingConnection expects a connection that is about to close to refuse requests.
+func TestNoRequestGetsAClosingConnection(t *testing.T) {
+	for _, p := range []Protocol{HTTP1, HTTP2} {
+		w := newWorld(t, p)
+		sc, states := w.subConn(w.addr)
+		sc.Connect()
+		w.await(states, connectivity.Ready)
+		c := sc.conns[0]
+		c.busy.Add(closing)
+		if c.reserve() {
+			t.Errorf("protocol %d: a request gets a connection while it closes", p)
+		}
+		c.busy.Add(-closing)
+		if !c.reserve() {
+			t.Errorf("protocol %d: an open connection refuses a request", p)
+		}
+		c.closeUnused()
+		if c.Err() != nil {
+			t.Errorf("protocol %d: a connection with a request is closed", p)
+		}
+		c.Release()
+		c.closeUnused()
+		if c.Err() == nil {
+			t.Errorf("protocol %d: a connection without a request stays open", p)
+		}
+	}
+}
+
 // TestPitfall13 expects a request whose endpoint was removed between pick and reservation to be picked for again.
 func TestPitfall13(t *testing.T) {
 	w := newWorld(t, HTTP1)

@@ -142,7 +142,7 @@ func (h headers) Values(name string) []string {
 	case ":authority", "host":
 		return []string{h.Host}
 	case ":path":
-		return []string{h.RequestURI}
+		return []string{h.URL.RequestURI()} // Request.RequestURI may have a scheme and a host
 	case ":scheme":
 		if h.TLS != nil {
 			return []string{"https"}

@@ -1,0 +1,137 @@
+package httpxds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/httpxds"
+)
+
+// TestUnfinishedResponse expects a retry although the body of the failed response has no end.
+func TestUnfinishedResponse(t *testing.T) {
+	for protocol, proto := range protocols {
+		for _, length := range []string{"", "5", "5000"} {
+			t.Run(proto+" "+length, func(t *testing.T) {
+				var requests atomic.Int64
+				addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					if requests.Add(1) > 1 {
+						_, _ = io.WriteString(w, "ok")
+						return
+					}
+					if length != "" {
+						w.Header().Set("Content-Length", length)
+					}
+					w.WriteHeader(http.StatusServiceUnavailable)
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				})
+				rt := single(t, addr, `timeout {} retry_policy { retry_on: "5xx" retry_back_off { base_interval { nanos: 1000000 } } }`, httpxds.WithProtocol(protocol))
+				if body, err := get(t, rt, "http://svc/"); err != nil || body != "ok" {
+					t.Errorf("%q, %v after %d attempts; want the response of the second", body, err, requests.Load())
+				}
+			})
+		}
+	}
+}
+
+// bodies makes the bodies of a request, and counts those that are open.
+type bodies struct{ open atomic.Int64 }
+
+func (b *bodies) body() (io.ReadCloser, error) {
+	b.open.Add(1)
+	return &countedBody{Reader: strings.NewReader("hello"), bodies: b}, nil
+}
+
+type countedBody struct {
+	io.Reader
+	bodies *bodies
+	closed atomic.Bool
+}
+
+func (b *countedBody) Close() error {
+	if !b.closed.Swap(true) {
+		b.bodies.open.Add(-1)
+	}
+	return nil
+}
+
+// TestBodiesOfRetriesAreClosed expects the bodies of all attempts to be closed, also of attempts that are not made.
+func TestBodiesOfRetriesAreClosed(t *testing.T) {
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	const retry = `retry_policy { retry_on: "5xx,connect-failure" num_retries { value: 2 } retry_back_off { base_interval { %s } max_interval { %s } } }`
+	short, long := fmt.Sprintf(retry, "nanos: 1000000", "nanos: 1000000"), fmt.Sprintf(retry, "seconds: 3600", "seconds: 36000")
+	for name, test := range map[string]struct{ cluster, route, addr string }{
+		"all retries":            {route: short, addr: addr},
+		"a limit of retries":     {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, addr},
+		"the end of the time":    {route: "timeout { nanos: 50000000 } " + long, addr: addr},
+		"no connection":          {route: short, addr: "127.0.0.1:1"},
+		"no connection, limited": {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, "127.0.0.1:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster("c", test.cluster, test.addr)
+			w.routes(`routes { match { prefix: "" } route { cluster: "c" %s } }`, test.route)
+			rt := w.transport()
+			var all bodies
+			body, err := all.body()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc/", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.GetBody = all.body
+			if resp, err := rt.RoundTrip(r); err == nil {
+				_ = resp.Body.Close()
+			}
+			until(t, func() (bool, string) { return all.open.Load() == 0, fmt.Sprint(all.open.Load(), " bodies are open") })
+		})
+	}
+}
+
+// TestCloseDuringRead closes the bodies of responses while another goroutine reads them.
+func TestCloseDuringRead(t *testing.T) {
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, "data"); err != nil {
+				return
+			}
+		}
+	})
+	for protocol, proto := range protocols {
+		rt := single(t, addr, "timeout {}", httpxds.WithProtocol(protocol))
+		for range 20 {
+			ctx, cancel := context.WithCancel(soon(t))
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://svc/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := rt.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := make(chan error)
+			go func() {
+				_, err := io.Copy(io.Discard, resp.Body)
+				read <- err
+			}()
+			cancel()
+			if err := resp.Body.Close(); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", proto, err)
+			}
+			if err := <-read; err == nil {
+				t.Errorf("%s: reading a body without an end ends without an error", proto)
+			}
+		}
+	}
+}
