@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -67,14 +68,22 @@ func TestBodiesOfRetriesAreClosed(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
+	var ending *httptest.Server
+	ending = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = ending.Listener.Close() // the next attempt finds no endpoint
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer ending.Close()
 	const retry = `retry_policy { retry_on: "5xx,connect-failure" num_retries { value: 2 } retry_back_off { base_interval { %s } max_interval { %s } } }`
 	short, long := fmt.Sprintf(retry, "nanos: 1000000", "nanos: 1000000"), fmt.Sprintf(retry, "seconds: 3600", "seconds: 36000")
 	for name, test := range map[string]struct{ cluster, route, addr string }{
-		"all retries":            {route: short, addr: addr},
-		"a limit of retries":     {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, addr},
-		"the end of the time":    {route: "timeout { nanos: 50000000 } " + long, addr: addr},
-		"no connection":          {route: short, addr: "127.0.0.1:1"},
-		"no connection, limited": {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, "127.0.0.1:1"},
+		"all retries":           {route: short, addr: addr},
+		"a limit of retries":    {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, addr},
+		"the end of the time":   {route: "timeout { nanos: 50000000 } " + long, addr: addr},
+		"no connection":         {route: short, addr: "127.0.0.1:1"},
+		"an endpoint that ends": {route: short, addr: ending.Listener.Addr().String()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

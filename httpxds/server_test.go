@@ -129,6 +129,24 @@ func TestRouteActions(t *testing.T) {
 	}
 }
 
+// TestAbsoluteForm expects matchers of :path to see the path of a request whose target is a URL (RFC 9112 section 3.2.2).
+func TestAbsoluteForm(t *testing.T) {
+	s := newSite(t, http.HandlerFunc(echo), "", nil)
+	s.listen(chain("a", hosts(`routes { match { prefix: "/" headers { name: ":path" string_match { exact: "/a?b" } } } direct_response { status: 418 } }`+anyRoute)))
+	s.serving("")
+	c, err := new(net.Dialer).DialContext(s.ctx, "tcp", s.addr)
+	check(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, "GET http://site/a?b HTTP/1.1\r\nHost: other\r\n\r\n")
+	check(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	check(t, err)
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusTeapot {
+		t.Errorf("the status is %d; want that of the route for the path", resp.StatusCode)
+	}
+}
+
 // A handler for forwarding serves the routes of clusters.
 func TestForwarding(t *testing.T) {
 	forward := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "forwarded") })
