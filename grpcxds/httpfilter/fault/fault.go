@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -12,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
-	"github.com/xdsforge/xdsforge/internal/extensions/faultheader"
+	"github.com/xdsforge/xdsforge/internal/extensions/faults"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
@@ -25,7 +24,7 @@ func Filter() *httpfilter.Filter { return newFilter(rand.Uint32N) }
 
 // newFilter makes the filter. random returns a random number below n.
 func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
-	active := new(atomic.Int64)
+	shared := &faults.Faults{Random: random}
 	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(),
 		NewClient: httpfilter.ClientFunc(func(c, override any) (httpfilter.ClientInterceptor, error) {
@@ -39,7 +38,7 @@ func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
 			if read.Delay == nil && read.Abort == nil {
 				return nil, nil //nolint:nilnil // lets every call pass
 			}
-			i := &injector{config: read, random: random, active: active}
+			i := &injector{config: read, faults: shared}
 			return httpfilter.ClientBefore(i.intercept), nil
 		}),
 	}
@@ -48,17 +47,16 @@ func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
 // An injector injects the faults of a configuration.
 type injector struct {
 	config config.Config
-	random func(n uint32) uint32
-	active *atomic.Int64
+	faults *faults.Faults
 }
 
 // intercept is a [httpfilter.ClientBefore].
 func (i *injector) intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
-	wait, code := i.delay(call.Metadata), i.abort(call.Metadata)
-	if wait == 0 && code == pass || !i.acquire() {
+	wait, code := i.faults.Delay(i.config.Delay, call.Metadata[delayHeader], call.Metadata[delayShareHeader]), i.abort(call.Metadata)
+	if wait == 0 && code == pass || !i.faults.Begin(i.config.MaxActive) {
 		return ctx, nil
 	}
-	defer i.active.Add(-1)
+	defer i.faults.End()
 	if wait > 0 {
 		if err := pause(ctx, wait); err != nil {
 			return ctx, err
@@ -77,36 +75,6 @@ func (i *injector) intercept(ctx context.Context, call *httpfilter.ClientCall) (
 // pass is not a status code. It means that the call is not aborted.
 const pass codes.Code = 1 << 31
 
-// acquire counts another active fault. It returns false if the limit is reached.
-func (i *injector) acquire() bool {
-	limit := i.config.MaxActive
-	if n := i.active.Add(1); limit == nil || n <= int64(*limit) {
-		return true
-	}
-	i.active.Add(-1)
-	return false
-}
-
-// delay returns the delay of a call, or 0 for none.
-func (i *injector) delay(md metadata.MD) time.Duration {
-	d := i.config.Delay
-	if d == nil {
-		return 0
-	}
-	wait, share := d.Duration, d.PerMillion
-	if d.FromHeaders {
-		ms, ok := faultheader.Number(md[delayHeader])
-		if !ok {
-			return 0
-		}
-		wait, share = time.Duration(ms)*time.Millisecond, faultheader.Lower(md[delayShareHeader], d.Unit, share)
-	}
-	if !i.chosen(share) {
-		return 0
-	}
-	return wait
-}
-
 // abort returns the status to abort a call with, or pass.
 func (i *injector) abort(md metadata.MD) codes.Code {
 	a := i.config.Abort
@@ -118,16 +86,13 @@ func (i *injector) abort(md metadata.MD) codes.Code {
 		if code = codeOf(md); code == pass {
 			return pass
 		}
-		share = faultheader.Lower(md[abortShareHeader], a.Unit, share)
+		share = faults.Lower(md[abortShareHeader], a.Unit, share)
 	}
-	if !i.chosen(share) {
+	if !i.faults.Chosen(share) {
 		return pass
 	}
 	return code
 }
-
-// chosen draws a call with a probability of share in a million.
-func (i *injector) chosen(share uint32) bool { return share > 0 && i.random(1_000_000) < share }
 
 // pause waits for the given time, or until the context is done.
 func pause(ctx context.Context, wait time.Duration) error {

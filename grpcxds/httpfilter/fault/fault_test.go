@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/internal/extensions/faults"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
@@ -202,7 +202,7 @@ func TestWaitingEndsWithTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		injects := &injector{
 			config: config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Hour}, Abort: &config.Abort{PerMillion: all, Code: 5}},
-			random: always(0), active: new(atomic.Int64),
+			faults: &faults.Faults{Random: always(0)},
 		}
 		i := injects.intercept
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -217,8 +217,8 @@ func TestWaitingEndsWithTheCall(t *testing.T) {
 		if _, err := i(ctx, new(httpfilter.ClientCall)); status.Code(err) != codes.Canceled {
 			t.Error(err)
 		}
-		if n := injects.active.Load(); n != 0 {
-			t.Errorf("%d faults are active", n)
+		if one := uint32(1); !injects.faults.Begin(&one) {
+			t.Error("faults are active after the calls")
 		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/xdsforge/xdsforge/internal/extensions/faultheader"
+	"github.com/xdsforge/xdsforge/internal/extensions/faults"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
@@ -20,10 +20,10 @@ const (
 // codeOf returns the status that the headers ask for: a gRPC code, or else an HTTP status. It returns pass if they
 // have neither.
 func codeOf(md metadata.MD) codes.Code {
-	if n, ok := faultheader.Number(md[abortGRPCHeader]); ok && n <= uint32(codes.Unauthenticated) {
+	if n, ok := faults.Number(md[abortGRPCHeader]); ok && n <= uint32(codes.Unauthenticated) {
 		return codes.Code(n)
 	}
-	if n, ok := faultheader.Number(md[abortHTTPHeader]); ok && n >= 200 && n < 600 {
+	if n, ok := faults.Number(md[abortHTTPHeader]); ok && n >= 200 && n < 600 {
 		return codes.Code(config.CodeOf(n))
 	}
 	return pass

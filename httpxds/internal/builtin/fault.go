@@ -6,12 +6,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/reply"
-	"github.com/xdsforge/xdsforge/internal/extensions/faultheader"
+	"github.com/xdsforge/xdsforge/internal/extensions/faults"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -25,22 +24,19 @@ func newFault(random func(n uint32) uint32) httpfilter.Filter {
 	return httpfilter.Filter{
 		HTTPFilter: fault.Filter(),
 		NewClient: func(httpfilter.Host) (httpfilter.ClientInstance, error) {
-			return &faults{random: random}, nil
+			return &instance{faults.Faults{Random: random}}, nil
 		},
 	}
 }
 
-// faults counts the active faults of a client. The count survives updates.
-type faults struct {
-	random func(n uint32) uint32
-	active atomic.Int64
-}
+// An instance has the active faults of a client. Their number survives updates.
+type instance struct{ faults faults.Faults }
 
 // Close implements [httpfilter.ClientInstance].
-func (*faults) Close() {}
+func (*instance) Close() {}
 
 // Interceptor implements [httpfilter.ClientInstance]. An override replaces the configuration.
-func (f *faults) Interceptor(u httpfilter.Use) (httpfilter.ClientInterceptor, error) {
+func (f *instance) Interceptor(u httpfilter.Use) (httpfilter.ClientInterceptor, error) {
 	source := u.Config
 	if u.Override != nil {
 		source = u.Override
@@ -50,7 +46,7 @@ func (f *faults) Interceptor(u httpfilter.Use) (httpfilter.ClientInterceptor, er
 		return nil, err
 	}
 	return httpfilter.ClientMiddleware(func(next http.RoundTripper) http.RoundTripper {
-		i := &injector{faults: f, config: c, next: next}
+		i := &injector{faults: &f.faults, config: c, next: next}
 		if c.Only != nil {
 			for _, h := range c.Only.Headers {
 				i.names = append(i.names, http.CanonicalHeaderKey(h.Name))
@@ -62,7 +58,7 @@ func (f *faults) Interceptor(u httpfilter.Use) (httpfilter.ClientInterceptor, er
 
 // An injector injects the faults of a configuration.
 type injector struct {
-	*faults
+	faults *faults.Faults
 	config fault.Config
 	names  []string // of config.Only.Headers, as http.Header has them
 	next   http.RoundTripper
@@ -73,12 +69,12 @@ func (i *injector) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !i.concerns(r) {
 		return i.next.RoundTrip(r)
 	}
-	wait, end := i.delay(r.Header), i.abort(r.Header)
-	if wait == 0 && end == nil || !i.acquire() {
+	wait, end := i.faults.Delay(i.config.Delay, r.Header["X-Envoy-Fault-Delay-Request"], r.Header["X-Envoy-Fault-Delay-Request-Percentage"]), i.abort(r.Header)
+	if wait == 0 && end == nil || !i.faults.Begin(i.config.MaxActive) {
 		return i.next.RoundTrip(r)
 	}
 	err := sleep(r.Context(), wait)
-	i.active.Add(-1)
+	i.faults.End()
 	switch {
 	case err != nil:
 		return nil, err
@@ -106,36 +102,6 @@ func (i *injector) concerns(r *http.Request) bool {
 	return true
 }
 
-// acquire counts another active fault. It returns false if the limit is reached.
-func (i *injector) acquire() bool {
-	limit := i.config.MaxActive
-	if n := i.active.Add(1); limit == nil || n <= int64(*limit) {
-		return true
-	}
-	i.active.Add(-1)
-	return false
-}
-
-// delay returns the delay of a request, or 0 for none.
-func (i *injector) delay(h http.Header) time.Duration {
-	d := i.config.Delay
-	if d == nil {
-		return 0
-	}
-	wait, share := d.Duration, d.PerMillion
-	if d.FromHeaders {
-		ms, ok := faultheader.Number(h["X-Envoy-Fault-Delay-Request"])
-		if !ok {
-			return 0
-		}
-		wait, share = time.Duration(ms)*time.Millisecond, faultheader.Lower(h["X-Envoy-Fault-Delay-Request-Percentage"], d.Unit, share)
-	}
-	if !i.chosen(share) {
-		return 0
-	}
-	return wait
-}
-
 // An abortion is the end of a request: an HTTP status, or a status of gRPC if status is 0.
 type abortion struct{ status, code uint32 }
 
@@ -150,9 +116,9 @@ func (i *injector) abort(h http.Header) *abortion {
 		if end = requested(h); end == nil {
 			return nil
 		}
-		share = faultheader.Lower(h["X-Envoy-Fault-Abort-Request-Percentage"], a.Unit, share)
+		share = faults.Lower(h["X-Envoy-Fault-Abort-Request-Percentage"], a.Unit, share)
 	}
-	if !i.chosen(share) {
+	if !i.faults.Chosen(share) {
 		return nil
 	}
 	return end
@@ -161,17 +127,14 @@ func (i *injector) abort(h http.Header) *abortion {
 // requested returns the end that the headers of a request ask for, or nil.
 func requested(h http.Header) *abortion {
 	const unauthenticated = 16 // the last status of gRPC
-	if n, ok := faultheader.Number(h["X-Envoy-Fault-Abort-Grpc-Request"]); ok && n <= unauthenticated {
+	if n, ok := faults.Number(h["X-Envoy-Fault-Abort-Grpc-Request"]); ok && n <= unauthenticated {
 		return &abortion{code: n}
 	}
-	if n, ok := faultheader.Number(h["X-Envoy-Fault-Abort-Request"]); ok && n >= 200 && n < 600 {
+	if n, ok := faults.Number(h["X-Envoy-Fault-Abort-Request"]); ok && n >= 200 && n < 600 {
 		return &abortion{status: n, code: fault.CodeOf(n)}
 	}
 	return nil
 }
-
-// chosen draws a request with a probability of share in a million.
-func (i *injector) chosen(share uint32) bool { return share > 0 && i.random(1_000_000) < share }
 
 // sleep waits for the given time, or until the context is done.
 func sleep(ctx context.Context, wait time.Duration) error {

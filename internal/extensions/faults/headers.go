@@ -1,5 +1,4 @@
-// Package faultheader reads the headers that select the faults of a request (gRFC A33).
-package faultheader
+package faults
 
 import "strconv"
 
