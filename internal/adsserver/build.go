@@ -7,11 +7,7 @@ func (s *substream) buildPuts() [][]byte {
 	if !s.stream.delta && s.kind.Complete {
 		return s.buildWhole()
 	}
-	batch := s.changes()
-	if len(s.dirty) > 0 && !s.puts {
-		s.gone = true
-	}
-	return s.respond(batch)
+	return s.respond(s.changes())
 }
 
 // buildWhole returns a state-of-the-world response of a complete type, or nil.
