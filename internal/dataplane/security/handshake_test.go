@@ -29,23 +29,31 @@ type result struct {
 	peers          int    // the number of certificates that the client presented
 }
 
-// shake runs a handshake over loopback. It is over for both sides when the client has read a byte
-// or an error.
-func shake(t testing.TB, server, client *tls.Config) result {
+// connect returns both ends of a connection over loopback.
+func connect(t testing.TB) (client, server net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// shake runs a handshake over loopback. It is over for both sides when the client has read a byte
+// or an error.
+func shake(t testing.TB, server, client *tls.Config) result {
+	t.Helper()
+	ours, theirs := connect(t)
 	done := make(chan result, 1)
 	go func() {
-		raw, err := l.Accept()
-		if err != nil {
-			done <- result{server: err}
-			return
-		}
-		c := tls.Server(raw, server)
+		c := tls.Server(theirs, server)
 		defer c.Close()
 		r := result{server: c.Handshake()}
 		if r.server == nil {
@@ -54,13 +62,9 @@ func shake(t testing.TB, server, client *tls.Config) result {
 		r.sni, r.peers = c.ConnectionState().ServerName, len(c.ConnectionState().PeerCertificates)
 		done <- r
 	}()
-	raw, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := tls.Client(raw, client)
+	c := tls.Client(ours, client)
 	defer c.Close()
-	_, err = c.Read(make([]byte, 1)) // a server rejects a client certificate after the client's handshake
+	_, err := c.Read(make([]byte, 1)) // a server rejects a client certificate after the client's handshake
 	_ = c.Close()
 	r := <-done
 	r.client = err

@@ -20,28 +20,15 @@ import (
 // certificates.
 func shakeWith(t *testing.T, creds credentials.TransportCredentials, authority string, server tls.Certificate) (int, error) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	ours, theirs := connect(t)
 	peers := make(chan int, 1)
 	go func() {
-		theirs, err := l.Accept()
-		if err != nil {
-			peers <- 0
-			return
-		}
 		c := tls.Server(theirs, &tls.Config{Certificates: []tls.Certificate{server}, NextProtos: []string{"h2"}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
 		_ = c.Handshake() // the client has the error
 		peers <- len(c.ConnectionState().PeerCertificates)
 		_ = theirs.Close()
 	}()
-	ours, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = creds.ClientHandshake(t.Context(), authority, ours)
+	_, _, err := creds.ClientHandshake(t.Context(), authority, ours)
 	_ = ours.Close()
 	return <-peers, err
 }
