@@ -5,7 +5,7 @@
 //
 // One process has the control planes of two authorities, the servers, and the client. It
 // ends within seconds. Its exit code is 0 only if every printed event happened. Read
-// chapters.go for the events, and [stage.dial] for the code that creates the channel.
+// chapters.go for the events, and [story.Dial] for the code that creates the channel.
 package main
 
 import (
@@ -15,13 +15,7 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/examples/demos/story"
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
 // timeout is the limit for the whole run.
@@ -38,7 +32,7 @@ type stage struct {
 	west *authority // authority of the cluster "canary"
 	// The servers of the cluster stable, by priority, and the server of canary.
 	first, second, canary *backend
-	conn                  *grpc.ClientConn
+	conn                  *story.Channel
 	counts                counts // all answered calls
 }
 
@@ -49,11 +43,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := s.build(ctx); err != nil {
 		return err
 	}
-	closeConn, err := s.dial()
-	if err != nil {
+	if s.conn, err = story.Dial("xds://east.example/checkout", s.bootstrap()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeConn()) }()
+	defer func() { err = errors.Join(err, s.conn.Close()) }()
 	if err := s.Play(ctx, s.split, s.failover, s.fault, s.load); err != nil {
 		return err
 	}
@@ -61,27 +54,13 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// dial creates such a channel. A program usually has a bootstrap file that
-// GRPC_XDS_BOOTSTRAP names. Without a Dialer, grpcxds.NewClient reads that file.
-func (s *stage) dial() (closeAll func() error, err error) {
-	config, err := bootstrap.Parse(fmt.Appendf(nil, `{
+// bootstrap returns the content of a bootstrap file with both authorities.
+func (s *stage) bootstrap() []byte {
+	return fmt.Appendf(nil, `{
 		"node": {"id": "shop-1"},
 		"authorities": {
 			"east.example": {"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]},
 			"west.example": {"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}
 		}
-	}`, s.east.plane.Addr(), s.west.plane.Addr()))
-	if err != nil {
-		return nil, err
-	}
-	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register))
-	if err != nil {
-		return nil, err
-	}
-	s.conn, err = grpcxds.Dialer{Env: env}.NewClient("xds://east.example/checkout",
-		grpcxds.WithCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return func() error { return errors.Join(s.conn.Close(), env.Close()) }, nil
+	}`, s.east.plane.Addr(), s.west.plane.Addr())
 }

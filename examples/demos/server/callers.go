@@ -15,9 +15,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
@@ -89,9 +89,26 @@ func (k *keys) seenBy(ctx context.Context, addr string) (string, error) {
 	return info.State.PeerCertificates[0].Subject.CommonName, nil
 }
 
+// method is the method of all calls.
+const method = "/shop.Orders/Place"
+
+// answer is the handler of the server. It answers each message of a call with an empty one.
+func answer(_ any, s grpc.ServerStream) error {
+	for {
+		m := new(emptypb.Empty)
+		if err := s.RecvMsg(m); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := s.SendMsg(m); err != nil {
+			return err
+		}
+	}
+}
+
 func call(ctx context.Context, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
-	_, err := testpb.NewTestServiceClient(cc).EmptyCall(ctx, &testpb.Empty{}, opts...)
-	return err
+	return cc.Invoke(ctx, method, new(emptypb.Empty), new(emptypb.Empty), opts...)
 }
 
 // touch connects and counts the received bytes until the connection ends.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 )
 
 // firstConfiguration publishes the server's Listener and, on the other control plane, its
@@ -23,7 +25,7 @@ func (s *stage) firstConfiguration(ctx context.Context) error {
 	if err := s.setRoutes(); err != nil {
 		return err
 	}
-	if err := s.awaitServing(ctx); err != nil {
+	if err := story.AwaitServing(ctx, s.modes); err != nil {
 		return err
 	}
 	s.Seen("with its routes, the server serves")
@@ -48,7 +50,7 @@ func (s *stage) denied(ctx context.Context) error {
 	defer mallory.Close()
 	err = call(ctx, mallory)
 	if status.Code(err) != codes.PermissionDenied {
-		return fmt.Errorf("mallory's call: %w; want PERMISSION_DENIED", orNone(err))
+		return fmt.Errorf("mallory's call: %w; want PERMISSION_DENIED", story.OrNone(err))
 	}
 	s.Quote("mallory:", err)
 	if err := call(ctx, s.calls); err != nil {
@@ -72,7 +74,7 @@ func (s *stage) rotation(ctx context.Context) error {
 		return err
 	}
 	var after string
-	if err := until(ctx, func() bool {
+	if err := story.Until(ctx, func() bool {
 		after, err = s.keys.seenBy(ctx, s.addr)
 		return err != nil || after != before
 	}); err != nil {
@@ -97,7 +99,7 @@ func (s *stage) liveUpdate(ctx context.Context) error {
 		return err
 	}
 	var failed error
-	if err := until(ctx, func() bool {
+	if err := story.Until(ctx, func() bool {
 		failed = call(ctx, s.calls)
 		return failed != nil || s.conns.begun.Load() > began
 	}); err != nil {
@@ -112,10 +114,10 @@ func (s *stage) liveUpdate(ctx context.Context) error {
 		return err
 	}
 	_ = s.stream.CloseSend() // it ends now
-	if _, err := s.stream.Recv(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the stream ended with %w; want EOF", orNone(err))
+	if err := s.stream.RecvMsg(new(emptypb.Empty)); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the stream ended with %w; want EOF", story.OrNone(err))
 	}
-	if err := until(ctx, func() bool { return s.conns.ended.Load() > ended }); err != nil {
+	if err := story.Until(ctx, func() bool { return s.conns.ended.Load() > ended }); err != nil {
 		return err
 	}
 	s.Seen("the stream continued on the old connection to its end; only then did the server close that connection")
@@ -136,7 +138,7 @@ func (s *stage) darkness(ctx context.Context) error {
 		return err
 	}
 	if len(s.modes) > 0 {
-		return fmt.Errorf("the server reported a mode: %w", orNone(<-s.modes))
+		return fmt.Errorf("the server reported a mode: %w", story.OrNone(<-s.modes))
 	}
 	s.Seen("the server serves alice, and bob, who connects only now")
 	return nil
@@ -158,17 +160,8 @@ func (s *stage) stop(ctx context.Context) error {
 	return nil
 }
 
-func (s *stage) awaitServing(ctx context.Context) error {
-	select {
-	case err := <-s.modes:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("the server does not serve: %w", ctx.Err())
-	}
-}
-
 func (s *stage) openStream(ctx context.Context) (err error) {
-	if s.stream, err = testpb.NewTestServiceClient(s.calls).FullDuplexCall(ctx); err != nil {
+	if s.stream, err = s.calls.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method); err != nil {
 		return err
 	}
 	return s.ping()
@@ -176,31 +169,8 @@ func (s *stage) openStream(ctx context.Context) (err error) {
 
 // ping sends a message on the stream and receives the answer.
 func (s *stage) ping() error {
-	if err := s.stream.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
+	if err := s.stream.SendMsg(new(emptypb.Empty)); err != nil {
 		return err
 	}
-	_, err := s.stream.Recv()
-	return err
-}
-
-// until waits until a condition holds.
-func until(ctx context.Context, so func() bool) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// orNone returns an error for a message about an expected error, which may be nil.
-func orNone(err error) error {
-	if err == nil {
-		return errors.New("no error")
-	}
-	return err
+	return s.stream.RecvMsg(new(emptypb.Empty))
 }

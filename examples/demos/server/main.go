@@ -19,13 +19,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/echo"
 )
 
 // timeout is the limit for the whole run.
@@ -47,7 +45,7 @@ type stage struct {
 	modes      chan error   // the serving modes that the server reports; nil means serving
 	conns      *connections // of the server
 	calls      *grpc.ClientConn
-	stream     testpb.TestService_FullDuplexCallClient
+	stream     grpc.ClientStream
 	served     chan error
 }
 
@@ -95,11 +93,10 @@ func (s *stage) start(ctx context.Context) error {
 		Env:         s.env,
 		Logger:      slog.New(slog.DiscardHandler), // the story prints the modes
 		ModeChanged: func(c grpcxds.ModeChange) { s.modes <- c.Err },
-	}.NewServer(grpcxds.Creds(nil), grpc.StatsHandler(s.conns))
+	}.NewServer(grpcxds.Creds(nil), grpc.StatsHandler(s.conns), grpc.UnknownServiceHandler(answer))
 	if err != nil {
 		return err
 	}
-	testpb.RegisterTestServiceServer(s.server, echo.Server{})
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -116,7 +113,7 @@ func (s *stage) start(ctx context.Context) error {
 	s.Line("%s", s.listener)
 	n, err := touch(ctx, s.addr)
 	if err != nil || n != 0 {
-		return fmt.Errorf("a connection received %d bytes and %w; want no bytes and EOF", n, orNone(err))
+		return fmt.Errorf("a connection received %d bytes and %w; want no bytes and EOF", n, story.OrNone(err))
 	}
 	s.Seen("the server does not serve yet: it accepts a connection and closes it without a byte")
 	return nil

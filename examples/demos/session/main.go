@@ -13,13 +13,7 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/examples/demos/story"
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
 // timeout is the limit for the whole run.
@@ -34,7 +28,7 @@ type stage struct {
 	story.Teller
 	plane    *story.ControlPlane
 	servers  map[string]*server
-	conn     *grpc.ClientConn
+	conn     *story.Channel
 	sessions []*customer
 }
 
@@ -45,11 +39,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := s.build(ctx); err != nil {
 		return err
 	}
-	closeConn, err := s.dial()
-	if err != nil {
+	if s.conn, err = story.Dial("xds:///basket", s.bootstrap()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeConn()) }()
+	defer func() { err = errors.Join(err, s.conn.Close()) }()
 	if err := s.Play(ctx, s.stay, s.drain, s.reroute, s.remove); err != nil {
 		return err
 	}
@@ -57,20 +50,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// dial creates the channel.
-func (s *stage) dial() (closeAll func() error, err error) {
-	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"node": {"id": "shop-1"},
-		"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, s.plane.Addr()))
-	if err != nil {
-		return nil, err
-	}
-	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register))
-	if err != nil {
-		return nil, err
-	}
-	s.conn, err = grpcxds.Dialer{Env: env}.NewClient("xds:///basket", grpcxds.WithCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, errors.Join(err, env.Close())
-	}
-	return func() error { return errors.Join(s.conn.Close(), env.Close()) }, nil
+// bootstrap returns the content of the bootstrap file.
+func (s *stage) bootstrap() []byte {
+	return fmt.Appendf(nil, `{"node": {"id": "shop-1"},
+		"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, s.plane.Addr())
 }

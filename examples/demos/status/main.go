@@ -20,12 +20,12 @@ import (
 	"io"
 	"time"
 
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"google.golang.org/grpc"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/scrape"
 )
 
 const (
@@ -54,12 +54,12 @@ type stage struct {
 	healthy, broken   *backend           // the server's address, and an endpoint that fails
 	channels          []*grpc.ClientConn // checkout, and later late
 	admin             *admin             // CSDS, as an operator reads it
-	meter             *scrape.Meter
+	metrics           sdkmetric.Reader
 	log               logbook
 }
 
 func run(ctx context.Context, out io.Writer, debug string) (err error) {
-	s := &stage{Teller: story.New(out), meter: scrape.NewMeter()}
+	s := &stage{Teller: story.New(out), metrics: sdkmetric.NewManualReader()}
 	s.Title("xdsforge status: CSDS, metrics and the log of one channel and one server")
 	defer func() { err = errors.Join(err, s.close()) }() //nolint:contextcheck // closing does not wait
 	if err := s.play(ctx); err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A row is a fact that all sources must report in the same number.
@@ -77,11 +75,17 @@ func (s *stage) print(v *view, rows []row) {
 		s.Seen("%s: %d", r.title, r.want)
 		for _, src := range r.sources {
 			if f := src.find(v); f.text != "" {
-				s.Line("    %-7s %s", src.name, printable.Text(f.text, width))
+				s.Line("    %-7s %s", src.name, clip(f.text))
 			}
 		}
 	}
 }
 
-// width is the limit of a printed text.
-const width = 200
+// clip shortens a text to a line of the output.
+func clip(text string) string {
+	const width = 200
+	if characters := []rune(text); len(characters) > width {
+		return string(characters[:width]) + "…"
+	}
+	return text
+}

@@ -101,7 +101,7 @@ func (s *stage) look(ctx context.Context) (v view, err error) {
 	if v.targets, err = s.env.Targets(ctx); err != nil {
 		return v, err
 	}
-	if v.metrics, err = s.meter.Lines(ctx, ""); err != nil {
+	if v.metrics, err = metricLines(ctx, s.metrics); err != nil {
 		return v, err
 	}
 	s.log.mu.Lock()

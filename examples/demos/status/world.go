@@ -12,6 +12,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -22,7 +23,6 @@ import (
 	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/echo"
 )
 
 // checkout and late are the targets of the channels.
@@ -33,18 +33,18 @@ const (
 
 // A backend is an endpoint. It fails all calls while broken is set.
 type backend struct {
-	echo.Server
+	testpb.UnimplementedTestServiceServer
 	addr   netip.AddrPort
 	broken atomic.Bool
 	server *grpc.Server // nil: the xDS server has the address
 }
 
 // EmptyCall implements the service.
-func (b *backend) EmptyCall(ctx context.Context, in *testpb.Empty) (*testpb.Empty, error) {
+func (b *backend) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
 	if b.broken.Load() {
 		return nil, status.Error(codes.Unavailable, "broken")
 	}
-	return b.Server.EmptyCall(ctx, in)
+	return new(testpb.Empty), nil
 }
 
 // listen returns a listener on loopback.
@@ -84,7 +84,7 @@ func (s *stage) open(ctx context.Context) error {
 		return err
 	}
 	if s.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register),
-		xdsforge.WithLogger(slog.New(&s.log)), xdsforge.WithMeterProvider(s.meter)); err != nil {
+		xdsforge.WithLogger(slog.New(&s.log)), xdsforge.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(s.metrics)))); err != nil {
 		return err
 	}
 	if s.admin, err = newAdmin(ctx, s.env); err != nil {

@@ -3,6 +3,7 @@ package story
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,6 +50,38 @@ func (t *Teller) Play(ctx context.Context, chapters ...func(context.Context) err
 		}
 	}
 	return nil
+}
+
+// Until waits until a condition holds.
+func Until(ctx context.Context, holds func() bool) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// AwaitServing waits for the first mode that a server reports. It returns the error of the mode.
+func AwaitServing(ctx context.Context, modes <-chan error) error {
+	select {
+	case err := <-modes:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the server does not serve: %w", ctx.Err())
+	}
+}
+
+// OrNone returns an error for a message about an expected error, which may be nil.
+func OrNone(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
 }
 
 // Line prints a line.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 )
 
@@ -92,7 +92,7 @@ func (s *stage) failover(ctx context.Context) error {
 	failed, total, err := s.load(ctx, http.MethodGet, "/any", func(sent func() int64) error {
 		s.stable.stop()
 		start := sent()
-		return until(ctx, func() bool { return sent() > start+after })
+		return story.Until(ctx, func() bool { return sent() > start+after })
 	})
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s *stage) limits(ctx context.Context) error {
 			want = http.StatusTooManyRequests
 		}
 		if got, err := status(); err != nil || got != want {
-			return fmt.Errorf("request %d returns %d, %w; want %d", i+1, got, orNone(err), want)
+			return fmt.Errorf("request %d returns %d, %w; want %d", i+1, got, story.OrNone(err), want)
 		}
 	}
 	s.Seen("%d requests pass, and the next one gets 429", tokens)
@@ -154,7 +154,7 @@ func (s *stage) limits(ctx context.Context) error {
 		return err
 	}
 	if got, err := status(); err != nil || got != http.StatusTooManyRequests {
-		return fmt.Errorf("under the new Listener, a request returns %d, %w; want 429", got, orNone(err))
+		return fmt.Errorf("under the new Listener, a request returns %d, %w; want 429", got, story.OrNone(err))
 	}
 	s.Seen("the spent tokens stay spent under a new Listener")
 	return nil
@@ -174,7 +174,7 @@ func (s *stage) drain(ctx context.Context) error {
 			if err := s.change(ctx, fmt.Sprintf("under load %d", i)); err != nil {
 				return err
 			}
-			if err := until(ctx, func() bool { return sent() > start+100 }); err != nil {
+			if err := story.Until(ctx, func() bool { return sent() > start+100 }); err != nil {
 				return err
 			}
 		}
@@ -289,7 +289,7 @@ func (s *stage) change(ctx context.Context, version string) error {
 	if err := s.setListener(version); err != nil {
 		return err
 	}
-	return until(ctx, func() bool { return s.generations()[0].Created != last })
+	return story.Until(ctx, func() bool { return s.generations()[0].Created != last })
 }
 
 // generations returns the Listeners that have connections or can get them, the newest first.
@@ -297,27 +297,5 @@ func (s *stage) generations() []dataplane.Generation { return s.env.Servers()[0]
 
 // drained waits until the connections of all old Listeners are closed.
 func (s *stage) drained(ctx context.Context) error {
-	return until(ctx, func() bool { return len(s.generations()) == 1 })
-}
-
-// until waits until a condition holds.
-func until(ctx context.Context, holds func() bool) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// orNone returns an error for a message about an expected error, which may be nil.
-func orNone(err error) error {
-	if err == nil {
-		return errors.New("no error")
-	}
-	return err
+	return story.Until(ctx, func() bool { return len(s.generations()) == 1 })
 }

@@ -118,7 +118,7 @@ func (s *stage) start(ctx context.Context) error {
 	if err := errors.Join(s.setClusters(), s.setRoutes(s.splitRoutes()), s.setListener("one")); err != nil {
 		return err
 	}
-	if err := s.awaitServing(ctx); err != nil {
+	if err := story.AwaitServing(ctx, s.modes); err != nil {
 		return err
 	}
 	body, err := s.get(ctx, "/hello")
@@ -154,14 +154,5 @@ func (s *stage) proxy() (err error) {
 func (s *stage) close() {
 	for _, end := range slices.Backward(s.closing) {
 		end()
-	}
-}
-
-func (s *stage) awaitServing(ctx context.Context) error {
-	select {
-	case err := <-s.modes:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("the server does not serve: %w", ctx.Err())
 	}
 }
