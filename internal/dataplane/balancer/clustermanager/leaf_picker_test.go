@@ -152,6 +152,37 @@ func TestReasonsAreText(t *testing.T) {
 	}
 }
 
+// The errors of a channel name its target. They stay statuses, and keep the sign of an open circuit. A call that waits
+// has the error of gRPC.
+func TestErrorsNameTheTarget(t *testing.T) {
+	text := errors.New("refused")
+	open := &statusError{status: status.New(codes.Unavailable, "too many"), overflow: true}
+	shut := &statusError{status: status.New(codes.Unavailable, "dropped")}
+	for _, test := range []struct {
+		where    string
+		err      error
+		want     string
+		code     codes.Code
+		overflow bool
+	}{
+		{"", text, "refused", codes.Unknown, false},
+		{"", open, open.Error(), codes.Unavailable, true},
+		{"xds:///x", text, "xds:///x: refused", codes.Unknown, false},
+		{"xds:///x", status.Error(codes.Aborted, "policy"), "rpc error: code = Aborted desc = xds:///x: policy", codes.Aborted, false},
+		{"xds:///x", open, "rpc error: code = Unavailable desc = xds:///x: too many", codes.Unavailable, true},
+		{"xds:///x", shut, "rpc error: code = Unavailable desc = xds:///x: dropped", codes.Unavailable, false},
+		{"xds:///x", balancer.ErrNoSubConnAvailable, balancer.ErrNoSubConnAvailable.Error(), codes.Unknown, false},
+	} {
+		err := (&routePicker{where: test.where}).withTarget(test.err)
+		var e *statusError
+		overflow := errors.As(err, &e) && e.Overflow()
+		if err.Error() != test.want || status.Code(err) != test.code || overflow != test.overflow {
+			t.Errorf("of %q and the target %q: %v with the code %v and an open circuit: %t; want %s, %v and %t",
+				test.err, test.where, err, status.Code(err), overflow, test.want, test.code, test.overflow)
+		}
+	}
+}
+
 // A call ends in the account in which it began, even if the cluster has changed meanwhile.
 func TestCallsEndWhereTheyBegan(t *testing.T) {
 	for name, child := range map[string]*fixed{"alone": {}, "below another": {result: balancer.PickResult{Done: func(balancer.DoneInfo) {}}}} {

@@ -1,7 +1,9 @@
 package clustermanager
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -227,6 +229,64 @@ func TestReplacedSubchannel(t *testing.T) {
 			t.Errorf("the endpoint has %d connections; want only that of the policy", n)
 		}
 		s.expect("after the policy has connected", "a", "a")
+	}, "a", "b")
+}
+
+// Of two idle subchannels to an endpoint, a call connects the newer one, which is the policy's.
+func TestIdleSubchannelOfThePolicyConnects(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		s.drain(0, endpoint.HealthDraining)
+		owned := s.open("a")[0]
+		s.become("a", connectivity.Idle)
+		s.drain(0, endpoint.HealthHealthy)
+		s.become("a", connectivity.Idle)
+		open := s.open("a")
+		if len(open) != 2 || open[0] != owned {
+			t.Fatalf("the endpoint has %d connections; want that of the session, and that of the policy", len(open))
+		}
+		connects := func() (ofSession, ofPolicy int) {
+			s.loop.Do(func() { ofSession, ofPolicy = owned.connects, open[1].connects })
+			return ofSession, ofPolicy
+		}
+		session, policy := connects()
+		s.expect("both are idle", "a", "waits")
+		if n, m := connects(); n != session || m != policy+1 {
+			t.Errorf("a call connects the session's subchannel %d times, and the policy's %d times; want 0 and 1", n-session, m-policy)
+		}
+	}, "a", "b")
+}
+
+// A channel sends the calls of a session to its endpoint, by the cluster of the call. Other calls follow the policy.
+func TestChannelPicksForSessions(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		cluster := new(slot)
+		cluster.set(s.picker())
+		p := &routePicker{children: map[string]*slot{"c": cluster}}
+		sent := func(ctx context.Context, p *routePicker) map[string]int {
+			sent := make(map[string]int)
+			for range 4 {
+				r, err := p.Pick(balancer.PickInfo{Ctx: ctx})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Done(balancer.DoneInfo{BytesSent: true})
+				sent[r.SubConn.(*connection).addr]++
+			}
+			return sent
+		}
+		both, only := map[string]int{"a": 2, "b": 2}, map[string]int{"a": 4}
+		ofSession := lbtree.WithCall(t.Context(), &lbtree.Call{Cluster: "c", Affinity: &lbtree.Affinity{Addresses: []string{"a"}}})
+		if got := sent(ofSession, p); !maps.Equal(got, only) {
+			t.Errorf("calls of a session are sent to %v; want %v", got, only)
+		}
+		if got := sent(lbtree.WithCall(t.Context(), &lbtree.Call{Cluster: "c"}), p); !maps.Equal(got, both) {
+			t.Errorf("calls without a session are sent to %v; want %v", got, both)
+		}
+		if got := sent(t.Context(), &routePicker{cluster: "c", children: p.children}); !maps.Equal(got, both) {
+			t.Errorf("calls without a route are sent to %v; want %v", got, both)
+		}
 	}, "a", "b")
 }
 
