@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
@@ -89,6 +92,84 @@ func TestStoredResources(t *testing.T) {
 		}
 		if n := len(lines(log.String(), "using the last known good store")); n != 1 {
 			t.Errorf("%d lines about the store, want 1:\n%s", n, log.String())
+		}
+	})
+}
+
+// The store does not answer for a collection of which it has no member. Watchers learn that the servers are unreachable.
+func TestStoredCollectionWithoutMembers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lkg")
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := config(t, bootstrap.Spec{Authorities: map[string]bootstrap.AuthoritySpec{"x": {Servers: []bootstrap.ServerSpec{server("memory:1")}}}})
+		store, err := lkg.Open(lkg.Options{Dir: dir}, lkg.Node{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const glob = "xdstp://x/test.Thing/dir/"
+		a, _ := c.Authority("x")
+		collection := lkg.Resource{Type: things.Name, Name: glob + "*", Collection: true, Server: a.Servers[0].Key()}
+		foreign := lkg.Resource{Type: things.Name, Name: glob + "a", Version: "1", Server: "another key", Body: thing(glob+"a", "1").Body}
+		w := store.Writer(lkg.Authority{Name: "x"})
+		w.Apply([]lkg.Change{{Op: lkg.Put, Resource: collection}, {Op: lkg.Put, Resource: foreign}})
+		w.Close()
+		plane := memoryads.NewServer(memoryads.Type{URL: things.URL()})
+		plane.Refuse(errors.New("refused"))
+		cl, err := newWith(c, types, withTransport(memoryads.Network{"memory:1": plane}), func(o *client.Options) { o.Store = store })
+		if err != nil {
+			t.Fatal(err)
+		}
+		collect(t, cl, glob+"*").wants("! control plane unreachable")
+		if err := errors.Join(cl.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An authority with more servers than it can use has the store after the last one that it uses.
+func TestStoreAfterTheMostServers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lkg")
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []bootstrap.ServerSpec
+		network := make(memoryads.Network)
+		for i := range authority.MaxServers + 1 {
+			uri := fmt.Sprintf("memory:%d", i)
+			network[uri] = memoryads.NewServer(memoryads.Type{URL: things.URL()})
+			network[uri].Refuse(errors.New("refused"))
+			all = append(all, server(uri))
+		}
+		c := config(t, bootstrap.Spec{Servers: all})
+		store, err := lkg.Open(lkg.Options{Dir: dir}, lkg.Node{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := lkg.Resource{Type: things.Name, Name: "a", Version: "1", Server: c.Servers()[0].Key(), Body: thing("a", "1").Body}
+		w := store.Writer(lkg.Authority{OldStyle: true})
+		w.Apply([]lkg.Change{{Op: lkg.Put, Resource: r}})
+		w.Close()
+		cl, err := newWith(c, types, withTransport(network), func(o *client.Options) { o.Store = store })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble
+		defer cancel()
+		follow(ctx, t, cl, things, "a").ambient(resource.ErrTransport)
+		s, err := cl.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if servers := s.Authorities[0].Servers; len(servers) != authority.MaxServers {
+			t.Errorf("the authority has %d servers with the store; want %d", len(servers), authority.MaxServers)
+		}
+		if err := errors.Join(cl.Close(), store.Close()); err != nil {
+			t.Error(err)
 		}
 	})
 }
