@@ -87,8 +87,8 @@ func TestClientsAreDescribed(t *testing.T) {
 		if y.Names != 4 || y.Rejected == 0 || uint64(y.Rejected) != y.Sent || y.Reason != "bad" {
 			t.Errorf("the type has %d names and %d rejections of %d responses because of %q; want 4, and all because of bad", y.Names, y.Rejected, y.Sent, y.Reason)
 		}
-		if got := c.Counts()[clusterURL].Rejections; got != uint64(y.Rejected) {
-			t.Errorf("%d rejections are counted, want %d", got, y.Rejected)
+		if got, want := c.Counts()[clusterURL], (Counts{Requests: 1 + y.Sent, Responses: y.Sent, Rejections: y.Sent}); got != want {
+			t.Errorf("the counts are %+v, want %+v", got, want)
 		}
 	})
 }
@@ -114,6 +114,27 @@ func TestWithoutASource(t *testing.T) {
 				t.Errorf("the server removes %q, want %q", removed, want)
 			}
 			n.change(clusterURL, nil, []string{"a", glob + "*", source.Wildcard})
+		}
+	})
+}
+
+// A client that has a resource by an alias alone learns both names of a resource that is removed.
+func TestRemovalByAnAlias(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"alias"}, nil)
+		r := put(clusterURL, "a", "1")
+		r.Aliases = []string{"alias"}
+		commit(t, m, new(source.Tx).Put(r))
+		n.read()
+		commit(t, m, new(source.Tx).Delete(key(clusterURL, "a")))
+		var removed []string
+		for _, r := range n.readDelta(t) {
+			removed = append(removed, r.GetRemovedResources()...)
+		}
+		if want := []string{"a", "alias"}; !slices.Equal(removed, want) {
+			t.Errorf("the server removes %q, want %q", removed, want)
 		}
 	})
 }

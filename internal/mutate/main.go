@@ -31,8 +31,11 @@ func defaultPackages() []string {
 // testFlags returns flags for the tests of a package. The tests run once for each mutant, so they
 // must take few seconds.
 func testFlags(dir string) []string {
-	if dir == "framework/client" {
-		return []string{"-model.sequences=300"} // with each temperament
+	switch dir {
+	case "framework/client": // with each temperament
+		return []string{"-model.sequences=300"}
+	case "internal/adsserver": // of each model, in each variant of the protocol
+		return []string{"-model.sequences=300"}
 	}
 	return nil
 }
