@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,41 @@ import (
 )
 
 // A scripted is a source whose changes the test passes to the sink of its only session.
-type scripted struct{ sink source.Sink }
+type scripted struct {
+	sink  source.Sink
+	wants []string
+}
 
 func (s *scripted) Open(_ context.Context, sink source.Sink) (source.Session, error) {
 	s.sink = sink
 	return s, nil
 }
 
-func (*scripted) Want(_, _ []source.Interest) {}
+func (s *scripted) Want(add, drop []source.Interest) {
+	s.wants = append(s.wants, fmt.Sprintf("add %v, drop %v", add, drop))
+}
 
 func (*scripted) Report(source.Rejection) {}
+
+// A source learns which interests begin, which end, and which end and begin again.
+func TestInterestsOfASource(t *testing.T) {
+	var s scripted
+	c, err := New(Config{Source: &s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	n := newNaive(t, c, true)
+	n.change(clusterURL, []string{"a"}, nil)
+	c.feed.want(c.types[clusterURL], "a", drop)
+	c.feed.want(c.types[clusterURL], "a", add)
+	c.flush()
+	n.change(clusterURL, nil, []string{"a"})
+	a := fmt.Sprint([]source.Interest{{Type: clusterURL, Name: "a"}})
+	if want := []string{"add " + a + ", drop []", "add " + a + ", drop " + a, "add [], drop " + a}; !slices.Equal(s.wants, want) {
+		t.Errorf("the source is asked to %q, want %q", s.wants, want)
+	}
+}
 
 // With another epoch of a source, its resources are those of the first change. Other sources keep theirs.
 func TestAnotherEpoch(t *testing.T) {
