@@ -41,12 +41,13 @@ func main() {
 	rows := flag.String("rows", "", "measure only the rows whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a processor profile of the measurements to this file")
 	out := flag.String("json", "", "write the figures to this file too")
+	markdown := flag.Bool("markdown", false, "print the table of docs/performance.md")
 	flag.Parse()
 	process.Main("bench", func(ctx context.Context) error {
 		if *serve {
 			return servePlane(ctx)
 		}
-		return profiled(*profile, func() error { return measure(ctx, *rows, *out, os.Stdout) })
+		return profiled(*profile, func() error { return measure(ctx, *rows, *out, os.Stdout, *markdown) })
 	})
 }
 
@@ -67,12 +68,16 @@ func profiled(file string, f func() error) error {
 	return f()
 }
 
-func measure(ctx context.Context, which, out string, w io.Writer) error {
+func measure(ctx context.Context, which, out string, w io.Writer, markdown bool) error {
 	var all []Row
 	var missed error
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	header, line := "row\tours\tbeside\t\tratio\tbound\t\tfloor", Row.String
+	if markdown {
+		header, line = "| row | ours | beside | ratio | bound | floor |\n|---|---|---|---|---|---|", Row.markdown
+	}
 	fmt.Fprintf(w, "%s, %s, %d processors, %s\n\n", runtime.Version(), runtime.GOARCH, runtime.GOMAXPROCS(0), time.Now().Format(time.DateOnly))
-	fmt.Fprintln(table, "row\tours\tbeside\t\tratio\tbound\t\tfloor")
+	fmt.Fprintln(table, header)
 	for _, m := range measurements() {
 		if !strings.Contains(m.name, which) {
 			continue
@@ -87,7 +92,7 @@ func measure(ctx context.Context, which, out string, w io.Writer) error {
 				missed = process.ErrMissed
 			}
 			all = append(all, r)
-			fmt.Fprintln(table, r)
+			fmt.Fprintln(table, line(r))
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -128,4 +133,23 @@ func (r Row) String() string {
 		line += fmt.Sprintf("\t%.4g %s", r.Floor, r.Unit)
 	}
 	return line
+}
+
+// markdown is the row as a line of the table in docs/performance.md. A figure that misses its bound is
+// bold.
+func (r Row) markdown() string {
+	ours, beside, ratio, bound, floor := fmt.Sprintf("%.4g %s", r.Ours, r.Unit), "", "", fmt.Sprintf("%g", r.Bound), ""
+	figure := &ours
+	if r.Peer > 0 {
+		beside, ratio, figure = fmt.Sprintf("%.4g %s %s", r.Peer, r.Unit, r.Beside), fmt.Sprintf("%.2f", r.Ratio), &ratio
+	} else {
+		bound += " " + r.Unit
+	}
+	if r.Floor > 0 {
+		floor = fmt.Sprintf("%.4g %s", r.Floor, r.Unit)
+	}
+	if !r.OK {
+		*figure = "**" + *figure + "**"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", strings.TrimSpace(r.Name), ours, beside, ratio, bound, floor)
 }
