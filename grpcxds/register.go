@@ -5,6 +5,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extauthz"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extproc"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
@@ -32,5 +33,6 @@ func Register(r resource.Registrar) {
 	r.Fill(gcpauthn.Filter(nil))
 	r.Fill(statefulsession.Filter())
 	r.Fill(extauthz.Filter())
+	r.Fill(extproc.Filter())
 	r.Fill(certprovider.FileWatcher())
 }

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// latencyBounds are the bucket boundaries of latencies in gRFC A66, in seconds.
-func latencyBounds() []float64 {
+// LatencyBounds are the bucket boundaries of latencies in gRFC A66, in seconds.
+func LatencyBounds() []float64 {
 	return []float64{
 		0, 0.00001, 0.00005, 0.0001, 0.0003, 0.0006, 0.0008, 0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.008, 0.01, 0.013, 0.016, 0.02, 0.025,
 		0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 2, 5, 10, 20, 50, 100,
@@ -34,7 +34,7 @@ func NewCalls(provider metric.MeterProvider) (*Calls, error) {
 	c := &Calls{meter: m}
 	c.retries, errs[0] = m.Int64Histogram("grpc.client.call.retries", metric.WithUnit("{retry}"), metric.WithExplicitBucketBoundaries(1, 2, 3, 4, 5),
 		metric.WithDescription("Retries of a call; calls without retries are not recorded (gRFC A96)."))
-	c.delay, errs[1] = m.Float64Histogram("grpc.client.call.retry_delay", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(latencyBounds()...),
+	c.delay, errs[1] = m.Float64Histogram("grpc.client.call.retry_delay", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(LatencyBounds()...),
 		metric.WithDescription("Time during a call with retries in which no attempt was active (gRFC A96)."))
 	c.enforced, errs[2] = m.Int64Counter("grpc.lb.outlier_detection.ejections_enforced", metric.WithUnit("{ejection}"),
 		metric.WithDescription("Ejected outliers by detection method (gRFC A91)."))

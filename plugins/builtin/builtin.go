@@ -7,6 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/extensions/metadata"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/extauthz"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/extproc"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
@@ -21,6 +22,7 @@ func Register(r resource.Registrar) {
 	r.Fill(rbac.Filter())
 	r.Fill(gcpauthn.Filter())
 	r.Fill(extauthz.Filter(nil))
+	r.Fill(extproc.Filter(nil))
 	r.Fill(statefulsession.Filter())
 	r.Fill(gcpauthn.Metadata())
 	r.Fill(metadata.Address())

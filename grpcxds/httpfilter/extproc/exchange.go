@@ -1,0 +1,224 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// initialWindow is the flow control window of each direction, in bytes of messages.
+	initialWindow = 65536
+	// maxWindow limits a window that the processor increases.
+	maxWindow = 1 << 40
+	// maxQueued is the number of messages of one direction at which the filter stops receiving from the processor. The window
+	// limits their bytes, but not the number of empty ones.
+	maxQueued = 1000
+	// maxResponse is the limit of a response of the processor, in bytes: gRPC's default for the message in it, and its envelope.
+	maxResponse = 4<<20 + 64<<10
+	// closeTimeout is the time in which the processor may end a stream after the last event.
+	closeTimeout = 5 * time.Second
+	// maxDeferredClose limits deferred_close_timeout.
+	maxDeferredClose = 5 * time.Minute
+)
+
+// A phase is the state of an exchange.
+type phase int
+
+const (
+	live     phase = iota // events are sent to the processor
+	draining              // the processor returns the messages it has, and then ends the stream
+	passing               // events pass the filter
+	failed                // the call fails
+	over                  // the call has ended
+)
+
+// An exchange is the stream to the processor for one call.
+type exchange struct {
+	*processor
+	ctx      context.Context //nolint:containedctx // of the stream, which may survive the call
+	cancel   context.CancelFunc
+	abort    context.CancelFunc // cancels the rest of the call
+	unwatch  func() bool        // stops watching the context of the call
+	describe func() *facts      // for attributes
+
+	sending sync.Mutex // one event at a time; guards the fields below
+	stream  extprocv3.ExternalProcessor_ProcessClient
+	closed  bool // the filter has half-closed the stream
+
+	mu                sync.Mutex // guards the fields below
+	cond              sync.Cond  // any of them has changed
+	phase             phase
+	err               error // the status of the call, if failed
+	exposed           bool  // a message was sent, so that the call cannot continue without the processor
+	drained           bool  // the processor has begun to drain
+	receiving         bool  // the receiver runs
+	lingers           bool
+	timer             *time.Timer // ends a stream that lingers
+	request, response direction
+	trailers          reply
+	only              bool      // the response has only trailers, which are its headers
+	immediate         *mutation // of the trailers of a call that the processor has ended
+}
+
+// A direction has the state of requests or responses.
+type direction struct {
+	headers    reply
+	began      bool // an event was sent, with the attributes
+	window     int64
+	credit     int64 // the window of the processor
+	unreturned int64 // the bytes of consumed messages that are not in credit again
+	sent       int64 // the bytes of all messages
+	received   int64 // the bytes of all messages of the processor
+	queue      []message
+	ended      bool // the processor has sent the end
+}
+
+// A message is a message of the processor.
+type message struct {
+	body []byte
+	none bool // there is only an end
+	end  bool // the half-close follows
+}
+
+// A reply is the response to an event with headers.
+type reply struct {
+	sent, answered bool
+	mutation       mutation
+	err            error // the status of an immediate response to trailers, unless OK
+	replaced       bool  // there is such a status
+}
+
+// newExchange returns an exchange without a stream. The caller ends it.
+func (p *processor) newExchange(ctx context.Context, describe func() *facts) (*exchange, context.Context) {
+	x := &exchange{processor: p, describe: describe}
+	x.cond.L = &x.mu
+	for _, d := range []*direction{&x.request, &x.response} {
+		d.window, d.credit = initialWindow, initialWindow
+	}
+	inner, abort := context.WithCancel(ctx)
+	x.abort = abort
+	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if deadline, ok := ctx.Deadline(); ok && !p.config.ObservabilityMode {
+		cancel := x.cancel
+		var expire context.CancelFunc
+		x.ctx, expire = context.WithDeadline(x.ctx, deadline.Add(closeTimeout))
+		x.cancel = func() { expire(); cancel() }
+	}
+	x.unwatch = context.AfterFunc(ctx, func() { x.fail(status.FromContextError(ctx.Err()).Err()) })
+	return x, inner
+}
+
+// fail ends the call with a status, unless it has ended.
+func (x *exchange) fail(err error) {
+	x.mu.Lock()
+	x.failLocked(err)
+	x.mu.Unlock()
+}
+
+func (x *exchange) failLocked(err error) {
+	if x.phase < failed {
+		x.phase, x.err = failed, err
+		x.cond.Broadcast()
+		x.abort()
+		x.cancel()
+	}
+}
+
+// end marks the call as ended. The stream stays open for a time, so that the processor receives all events.
+func (x *exchange) end() {
+	x.unwatch()
+	x.abort()
+	linger := closeTimeout
+	if x.config.ObservabilityMode {
+		linger = min(x.config.DeferredCloseTimeout, maxDeferredClose)
+	}
+	x.mu.Lock()
+	clean := x.receiving && x.phase < failed && (x.config.ObservabilityMode || x.complete())
+	x.phase = over
+	x.request.queue, x.response.queue = nil, nil
+	x.cond.Broadcast()
+	clean = clean && x.linger()
+	if clean {
+		x.lingers = true
+		x.timer = time.AfterFunc(linger, x.cancel)
+	}
+	x.mu.Unlock()
+	if !clean || !x.halfClose() {
+		x.cancel()
+	}
+}
+
+// complete reports whether the processor has answered all events of the response. Then the call needs nothing more.
+func (x *exchange) complete() bool {
+	return (!x.response.headers.sent || x.response.headers.answered) && (!x.trailers.sent || x.trailers.answered)
+}
+
+// halfClose half-closes the stream. It returns false if another goroutine sends an event, which then half-closes it if the
+// processor drains.
+func (x *exchange) halfClose() bool {
+	if !x.sending.TryLock() {
+		return false
+	}
+	defer x.sending.Unlock()
+	if x.stream != nil && !x.closed {
+		x.closed = true
+		x.lastCredit()
+		_ = x.stream.CloseSend() // the receiver gets the status
+	}
+	return true
+}
+
+// lastCredit lets the processor return all messages that it has. It gets no window updates after the half-close.
+func (x *exchange) lastCredit() {
+	x.mu.Lock()
+	needed := x.phase == draining
+	for _, d := range []*direction{&x.request, &x.response} {
+		d.unreturned += max(d.sent-d.received, 0)
+	}
+	x.mu.Unlock()
+	if m := new(extprocv3.ProcessingRequest); needed && x.addCredit(m) {
+		_ = x.stream.Send(m) // the receiver gets the status
+	}
+}
+
+// wait waits until ready reports true, or until the call is over. The caller holds the mutex. It returns the status of a call that
+// has failed.
+func (x *exchange) wait(ready func() bool) error {
+	for {
+		switch {
+		case x.phase == failed:
+			return x.err
+		case x.phase == over:
+			return errOver
+		case ready():
+			return nil
+		}
+		x.cond.Wait()
+	}
+}
+
+var (
+	errOver = status.Error(codes.Canceled, "extproc: the call has ended")
+	// errEndOK is the status of a call that the processor ends with OK.
+	errEndOK = errors.New("extproc: the processor ends the call with OK")
+)
+
+// await waits for the answer to an event with headers, and returns the headers to use. It does not change md.
+func (x *exchange) await(r *reply, md metadata.MD) (metadata.MD, error) {
+	if x.config.ObservabilityMode {
+		return md, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.wait(func() bool { return !r.sent || r.answered || x.phase == passing }); err != nil {
+		return nil, err
+	}
+	return r.mutation.apply(md), nil
+}

@@ -1,0 +1,254 @@
+package extproc
+
+import (
+	"errors"
+
+	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/internal/printable"
+)
+
+var (
+	errClosed  = errors.New("the filter has half-closed the stream")
+	errWaiting = errors.New("the stream has ended")
+)
+
+// offerHeaders sends an event with headers, unless events pass. r gets the response.
+func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingRequest) error {
+	_, err := x.offer(d, m, 0, func() { r.sent = true })
+	return err
+}
+
+// offerMessage sends a message or the half-close. It returns false if it has not sent the message, because events pass.
+func (x *exchange) offerMessage(d *direction, m *extprocv3.HttpBody) (sent bool, err error) {
+	event := new(extprocv3.ProcessingRequest)
+	if d == &x.request {
+		event.Request = &extprocv3.ProcessingRequest_RequestBody{RequestBody: m}
+	} else {
+		event.Request = &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: m}
+	}
+	return x.offer(d, event, int64(len(m.GetBody())), func() {})
+}
+
+// offer sends an event, after the window of its direction allows its size. mark runs before it is sent. It returns false if
+// events pass, and an error if the call has failed.
+func (x *exchange) offer(d *direction, m *extprocv3.ProcessingRequest, size int64, mark func()) (bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	observed := x.config.ObservabilityMode
+	for {
+		err := x.wait(func() bool {
+			return x.phase == passing || x.phase == live && (observed || size == 0 || d.window > 0) || d.ended
+		})
+		switch {
+		case err != nil || x.phase == passing:
+			return false, err
+		case d.ended: // the processor has half-closed the call, which discards further messages (A93)
+			return true, nil
+		}
+		mark()
+		d.window -= size
+		d.sent += size
+		m.ObservabilityMode = observed
+		first := !d.began
+		d.began = true
+		x.mu.Unlock()
+		if first {
+			m.Attributes = x.attributes(d)
+		}
+		err = x.write(m)
+		x.mu.Lock()
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, errClosed): // the processor drains
+			continue
+		case !errors.Is(err, errWaiting):
+			x.stopLocked(err)
+		default: // the receiver gets the status
+			if err := x.wait(func() bool { return x.phase == passing }); err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// write sends an event, and creates the stream before the first one.
+func (x *exchange) write(m *extprocv3.ProcessingRequest) error {
+	x.sending.Lock()
+	err := x.writeLocked(m)
+	x.sending.Unlock()
+	x.mu.Lock()
+	drained := x.drained
+	x.mu.Unlock()
+	if drained {
+		x.halfClose()
+	}
+	return err
+}
+
+func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
+	if x.closed {
+		return errClosed
+	}
+	if x.stream == nil {
+		if err := x.start(); err != nil {
+			return err
+		}
+		x.introduce(m)
+	}
+	if m.GetRequestBody() != nil || m.GetResponseBody() != nil {
+		x.mu.Lock()
+		x.exposed = true
+		x.mu.Unlock()
+	}
+	x.addCredit(m)
+	if x.stream.Send(m) != nil {
+		return errWaiting
+	}
+	return nil
+}
+
+// start creates the stream.
+func (x *exchange) start() error {
+	s, err := x.client.Process(x.ctx, grpc.MaxCallRecvMsgSize(maxResponse))
+	if err != nil {
+		return err
+	}
+	x.stream = s
+	x.use()
+	x.mu.Lock()
+	x.receiving = true
+	x.mu.Unlock()
+	go x.receive()
+	return nil
+}
+
+// introduce adds the parts of the first event (A93).
+func (x *exchange) introduce(m *extprocv3.ProcessingRequest) {
+	mode := func(send bool) filterv3.ProcessingMode_BodySendMode {
+		if send {
+			return filterv3.ProcessingMode_GRPC
+		}
+		return filterv3.ProcessingMode_NONE
+	}
+	m.ProtocolConfig = &extprocv3.ProtocolConfiguration{
+		RequestBodyMode: mode(x.config.Modes.RequestMessages), ResponseBodyMode: mode(x.config.Modes.ResponseMessages),
+	}
+	if !x.config.ObservabilityMode {
+		m.FlowControlInit = &extprocv3.ProcessingRequest_FlowControlInit{
+			InitialWindowDownstreamToSidestream: initialWindow, InitialWindowSidestreamToUpstream: initialWindow,
+			InitialWindowUpstreamToSidestream: initialWindow, InitialWindowSidestreamToDownstream: initialWindow,
+		}
+	}
+}
+
+// addCredit adds the bytes that were consumed since the last event. It returns false if there are none.
+func (x *exchange) addCredit(m *extprocv3.ProcessingRequest) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	up, down := x.request.unreturned, x.response.unreturned
+	if up == 0 && down == 0 {
+		return false
+	}
+	x.request.unreturned, x.response.unreturned = 0, 0
+	x.request.credit += up
+	x.response.credit += down
+	m.ClientWindowUpdate = &extprocv3.ProcessingRequest_ClientWindowUpdate{
+		WindowIncrementSidestreamToUpstream: up, WindowIncrementSidestreamToDownstream: down,
+	}
+	return true
+}
+
+// consumed reports that a message of the processor was passed on. It sends a window update for half of a window.
+func (x *exchange) consumed(d *direction, size int) {
+	x.mu.Lock()
+	d.unreturned += int64(size)
+	update := d.unreturned >= initialWindow/2 && x.phase == live
+	x.mu.Unlock()
+	if update {
+		_ = x.write(new(extprocv3.ProcessingRequest)) // the receiver gets the status of the stream
+	}
+}
+
+// take returns the next message of the processor. It returns false if there are no more, because events pass or stop reports
+// true.
+func (x *exchange) take(d *direction, stop func() bool) (message, bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.wait(func() bool { return len(d.queue) > 0 || stop() })
+	if err != nil || len(d.queue) == 0 {
+		return message{}, false, err
+	}
+	m := d.queue[0]
+	d.queue[0] = message{}
+	d.queue = d.queue[1:]
+	x.cond.Broadcast() // the receiver may wait
+	return m, true, nil
+}
+
+// put adds a message that the processor need not see.
+func (x *exchange) put(d *direction, body []byte) {
+	x.mu.Lock()
+	d.queue = append(d.queue, message{body: body})
+	x.cond.Broadcast()
+	x.mu.Unlock()
+}
+
+// stopLocked handles a stream that has failed.
+func (x *exchange) stopLocked(err error) {
+	if x.phase >= failed {
+		return
+	}
+	if x.config.FailureModeAllow && (x.config.ObservabilityMode || !x.exposed) {
+		x.phase = passing
+		x.cond.Broadcast()
+		x.cancel()
+		return
+	}
+	x.failLocked(status.Error(codes.Internal, "extproc: "+printable.Error(err).Error()))
+}
+
+// requestHeaders returns the event of the client's headers.
+func (x *exchange) requestHeaders(md metadata.MD) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestHeaders{
+		RequestHeaders: &extprocv3.HttpHeaders{Headers: x.config.Headers.Headers(md)},
+	}}
+}
+
+// responseHeaders returns the event of the server's headers. A response that has only trailers ends with them.
+func (x *exchange) responseHeaders(md metadata.MD, only bool) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseHeaders{
+		ResponseHeaders: &extprocv3.HttpHeaders{Headers: x.config.Headers.Headers(md), EndOfStream: only},
+	}}
+}
+
+// responseTrailers returns the event of the server's trailers.
+func (x *exchange) responseTrailers(md metadata.MD) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseTrailers{
+		ResponseTrailers: &extprocv3.HttpTrailers{Trailers: x.config.Headers.Headers(md)},
+	}}
+}
+
+// halfClosed is the event of a half-close without a message.
+func halfClosed() *extprocv3.HttpBody {
+	return &extprocv3.HttpBody{EndOfStream: true, EndOfStreamWithoutMessage: true}
+}
+
+// attributes returns the attributes of a direction, or nil.
+func (x *exchange) attributes(d *direction) map[string]*structpb.Struct {
+	names := x.config.RequestAttributes
+	if d == &x.response {
+		names = x.config.ResponseAttributes
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return x.describe().attributes(names)
+}
