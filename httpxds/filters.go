@@ -46,23 +46,28 @@ func chain(list []httpfilter.ClientInterceptor) http.RoundTripper {
 	return next
 }
 
-// A routed is a request with a route that has filters. The context of the request has it.
+// A routed is a request that passes filters. The context of the request has it.
 type routed struct {
 	transport *Transport
 	table     *table
-	plan      *routes.Plan[plan, target]
-	to        *routes.Target[target] // nil: the route has a response of its own
-	passed    atomic.Bool            // the filters have passed the request on
+	plan      *routes.Plan[plan, target] // nil: there is no route
+	err       error                      // why there is no route
+	to        *routes.Target[target]     // nil: the route has a response of its own
+	passed    atomic.Bool                // the filters have passed the request on
 }
 
 type routedKey struct{}
 
 // chain returns the filters of the request, or nil.
 func (f *routed) chain() http.RoundTripper {
-	if f.to != nil {
+	switch {
+	case f.plan == nil:
+		return f.table.unmatched
+	case f.to != nil:
 		return f.to.Own.chain
+	default:
+		return f.plan.Own.chain
 	}
-	return f.plan.Own.chain
 }
 
 // run passes a request through its filters. The caller has acquired the cluster and the filters of the table.
@@ -172,6 +177,9 @@ var errEnded = errors.New("an HTTP filter has passed a request on after its end"
 // send sends the request, or returns the response of its route.
 func (f *routed) send(r *http.Request) (*http.Response, error) {
 	switch {
+	case f.plan == nil:
+		closeBody(r)
+		return nil, &Error{Reason: NoRoute, Err: f.err}
 	case f.to == nil:
 		closeBody(r)
 		return local(r, &f.plan.Own), nil

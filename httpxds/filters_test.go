@@ -102,6 +102,29 @@ func TestClientFault(t *testing.T) {
 	}
 }
 
+// Requests without a route pass the filters with the configuration of the list.
+func TestClientFiltersOfUnmatchedRequests(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("c", "", serve(t, named("a")))
+	only := func(header string) string {
+		return `headers { name: "` + header + `" present_match: true } abort { http_status: 418 percentage { numerator: 100 } }`
+	}
+	w.filtered(filter("fault.v3.HTTPFault", only("x-fail")), `virtual_hosts { name: "h" domains: "svc" routes { match { prefix: "/known" } route { cluster: "c" } %s } }`,
+		override("fault.v3.HTTPFault", only("x-other")))
+	rt := w.transport()
+	fail := func(r *http.Request) { r.Header.Set("X-Fail", "1") }
+	if body, err := get(t, rt, "http://svc/unknown", fail); err != nil || body != "fault filter abort" {
+		t.Errorf("a request without a route that the filter ends: %q, %v", body, err)
+	}
+	if body, err := get(t, rt, "http://svc/known", fail); err != nil || body != "a HTTP/1.1" {
+		t.Errorf("a request whose route has an override: %q, %v", body, err)
+	}
+	var e *httpxds.Error
+	if body, err := get(t, rt, "http://svc/unknown"); !errors.As(err, &e) || e.Reason != httpxds.NoRoute {
+		t.Errorf("a request without a route: %q, %v; want NoRoute", body, err)
+	}
+}
+
 // A clientFilter is a filter of a client that records its lifetimes. Its configuration is a text that says what it does.
 type clientFilter struct{ instances, ended, interceptors, closed atomic.Int64 }
 

@@ -58,8 +58,14 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 		x := &exchange{transport: t, view: view{table: table, request: r, id: t.id}}
 		v := &x.view
 		p, err := table.HTTPPlan(hostOf(r), pathOf(r), v)
-		if err == nil {
+		switch {
+		case err == nil:
 			err = p.Err
+		case table.unmatched != nil:
+			if !table.filters.Acquire() {
+				continue // another table has replaced this one
+			}
+			return (&routed{transport: t, table: table, err: err}).run(r)
 		}
 		if err != nil {
 			closeBody(r)

@@ -77,6 +77,21 @@ func TestRBAC(t *testing.T) {
 	}
 }
 
+// Requests without a virtual host or a route pass the filters with the configuration of the list, and then get 404.
+func TestFiltersOfUnmatchedRequests(t *testing.T) {
+	s := newSite(t, http.HandlerFunc(echo), "", nil)
+	const rules = `rules { action: DENY policies { key: "p" value { principals { any: true } permissions { url_path { path { prefix: "/admin" } } } } } }`
+	s.listen(chain("one", `route_config { name: "r" virtual_hosts { name: "v" domains: "known" `+onRoute("/open", "")+override("rbac.v3.RBACPerRoute", "")+` } }`+filter("rbac.v3.RBAC", rules)))
+	s.serving("")
+	for _, host := range []string{"known", "other"} {
+		for path, want := range map[string]int{"/admin": 403, "/x": 404} {
+			if a := s.get(path, func(r *http.Request) { r.Host = host }); a.code != want {
+				t.Errorf("%s%s = %d; want %d", host, path, a.code, want)
+			}
+		}
+	}
+}
+
 // The tokens of a rate limit survive updates of the Listener and of the routes. Each route with an override has its own.
 func TestRateLimit(t *testing.T) {
 	s := newSite(t, http.HandlerFunc(echo), "", nil)

@@ -25,6 +25,8 @@ type table struct {
 	canonical map[string]string
 	// filters has the lifetimes of the HTTP filters. It is nil if there are none.
 	filters *filters.Set[httpfilter.ClientInstance]
+	// unmatched has the HTTP filters of requests without a route, which pass them as in Envoy. Nil: there are none.
+	unmatched http.RoundTripper
 }
 
 // Release releases the clusters and the filters of the table.
@@ -58,6 +60,9 @@ func (t *Transport) compile(c *xdsconfig.Config) *table {
 	m := maker{table: out, clusters: t.settings.clusters, filters: t.newFilters(c.Listener.API.Filters)}
 	if m.filters != nil {
 		out.filters = m.filters.Set
+		if list, err := m.filters.Interceptors(filterlist.Position{}); err == nil { // otherwise there is no filter to pass
+			out.unmatched = chain(list)
+		}
 	}
 	out.Table = routes.Compile(c, &t.refs, routes.Settings{Where: t.where, NodeID: t.env.Config().Node().GetId()}, m)
 	return out

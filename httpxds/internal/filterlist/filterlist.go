@@ -47,7 +47,8 @@ type result[C any] struct {
 	err         error
 }
 
-// A Position is a route of a virtual host, or one of its weighted clusters.
+// A Position is a route of a virtual host, or one of its weighted clusters. The zero Position is that of requests without a
+// route.
 type Position struct {
 	VirtualHost *route.VirtualHost
 	// Route is the index of the route.
@@ -60,8 +61,8 @@ type Position struct {
 // Interceptors returns the interceptors of a position, in the order of the list. It leaves out those that are nil. The error
 // names an entry that cannot run. Requests must fail then.
 func (l *List[I, C]) Interceptors(p Position) ([]C, error) {
-	t := &p.VirtualHost.Routes[p.Route]
-	entries, err := filters.Entries(l.Filters, l.Known, p.VirtualHost.Overrides, t.Overrides, p.Overrides)
+	host, own := p.overrides()
+	entries, err := filters.Entries(l.Filters, l.Known, host, own, p.Overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +77,14 @@ func (l *List[I, C]) Interceptors(p Position) ([]C, error) {
 		}
 	}
 	return out, nil
+}
+
+// overrides returns those of the virtual host and of the route.
+func (p *Position) overrides() (host, own map[string]route.FilterOverride) {
+	if p.VirtualHost == nil {
+		return nil, nil
+	}
+	return p.VirtualHost.Overrides, p.VirtualHost.Routes[p.Route].Overrides
 }
 
 // place returns the place of an entry's configuration.
@@ -95,10 +104,10 @@ func (p *Position) place(e filters.Entry) place {
 
 // scope returns the text that identifies a place across updates.
 func (p *Position) scope(level int) string {
-	t := &p.VirtualHost.Routes[p.Route]
 	if level < 0 {
 		return ""
 	}
+	t := &p.VirtualHost.Routes[p.Route]
 	scope := fmt.Sprintf("%q", p.VirtualHost.Name)
 	switch {
 	case level == 0:

@@ -24,7 +24,8 @@ func (b *backend) newChainFilters(set *filters.Set[httpfilter.ServerInstance], i
 	}
 }
 
-// wrap returns a handler that passes requests through the filters of a route to next.
+// wrap returns a handler that passes requests through the filters of a route to next. A nil virtual host is for requests
+// without a route.
 func wrap(c *chainFilters, h *route.VirtualHost, index int, next http.Handler) (http.Handler, error) {
 	list, err := c.Interceptors(filterlist.Position{VirtualHost: h, Route: index})
 	if err != nil {

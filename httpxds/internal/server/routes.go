@@ -17,6 +17,8 @@ type routing struct {
 	err    error // why all requests fail
 	// handlers has a handler for each route, with its filters and its action.
 	handlers map[*route.Route]http.Handler
+	// unmatched is the handler of requests without a route. As in Envoy, they pass the filters and then get 404.
+	unmatched http.Handler
 }
 
 // Describe implements [server.Routing].
@@ -72,6 +74,10 @@ func chainIDs(list []server.Routes) []any {
 // compile creates the handler of each route. Routes without overrides share theirs.
 func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) *routing {
 	out := &routing{set: c.Set, update: u, handlers: make(map[*route.Route]http.Handler)}
+	var err error
+	if out.unmatched, err = wrap(c, nil, -1, http.HandlerFunc(notFound)); err != nil { // the problems of routes have the error
+		out.unmatched = http.HandlerFunc(unavailable)
+	}
 	common := make(map[bool]http.Handler) // for served routes and for others
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
@@ -115,18 +121,18 @@ func unavailable(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusSe
 // notFound is the handler of requests that match no route.
 func notFound(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound) }
 
-// handler returns the handler of a request. As in Envoy, a request without a route gets 404.
+// handler returns the handler of a request.
 func (r *routing) handler(req *http.Request) http.Handler {
 	if r.err != nil {
 		return http.HandlerFunc(unavailable)
 	}
 	h := r.update.VirtualHost(req.Host)
 	if h == nil {
-		return http.HandlerFunc(notFound)
+		return r.unmatched
 	}
 	i := h.MatchHTTP(req.URL.Path, headers{req})
 	if i < 0 {
-		return http.HandlerFunc(notFound)
+		return r.unmatched
 	}
 	return r.handlers[&h.Routes[i]]
 }
