@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/httpxds"
+	"github.com/xdsforge/xdsforge/internal/scrape"
 )
 
 // ejected returns the number of endpoints of the only target that are ejected.
@@ -83,6 +88,23 @@ func TestConsecutiveFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The ejections of an HTTP client are counted, as those of a channel (A91).
+func TestEjectionMetrics(t *testing.T) {
+	w := newWorld(t)
+	meter := scrape.NewMeter()
+	w.env = w.plane.Env(xdsforge.WithTypes(httpxds.Register), xdsforge.WithMeterProvider(meter))
+	w.cluster("c", `outlier_detection { interval { seconds: 3600 } consecutive_5xx { value: 1 } max_ejection_percent { value: 100 } }`, serve(t, status(500)))
+	w.routes("%s", to("c"))
+	if _, err := get(t, w.transport(), "http://svc/"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "grpc.lb.outlier_detection.ejections_enforced{grpc.lb.backend_service=c,grpc.lb.outlier_detection.detection_method=consecutive_5xx,grpc.target=xds:///svc} 1"
+	until(t, func() (bool, string) {
+		lines, err := meter.Lines(t.Context(), "grpc.lb.")
+		return err == nil && slices.Equal(lines, []string{want}), fmt.Sprint(lines, err)
+	})
 }
 
 // Requests that their caller cancels do not eject an endpoint.

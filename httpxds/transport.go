@@ -169,6 +169,7 @@ func (t *Transport) deliver(c *xdsconfig.Config, err error) {
 		newest := &lbtree.State{
 			Config: c, Latest: &t.latest, Where: t.where, Subscriber: t.watcher, Loads: t.scope.Client, Bootstrap: t.env.Config(),
 			Breakers: &t.env.Breakers, TLS: t.env.Providers, Logger: t.logger, Trees: &t.trees,
+			Metrics: t.env.Calls(t.target),
 		}
 		t.latest.Store(newest)
 		failed := t.lb.UpdateClientConnState(balancer.ClientConnState{ResolverState: resolver.State{Attributes: lbtree.WithState(nil, newest)}})
