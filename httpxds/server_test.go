@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,6 +129,38 @@ func TestRouteActions(t *testing.T) {
 			t.Errorf("%s: the headers are %v; want x-host and no x-handler", tt.path, a.header)
 		}
 	}
+}
+
+// lines collects log lines.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// TestErrorLog expects the errors of net/http in the logger of the server.
+func TestErrorLog(t *testing.T) {
+	var log lines
+	s := newSite(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }), "", nil, httpxds.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	s.listen(chain("a", hosts(anyRoute)))
+	s.serving("")
+	if a, err := s.do(http1.client(t), http.MethodPost, "/"); err == nil {
+		t.Errorf("the handler panics, and the response has the status %d", a.code)
+	}
+	s.until("the panic is logged", func() bool {
+		return log.has(`level=WARN msg="net/http reports an error" error="http: panic serving`) && log.has("boom")
+	})
 }
 
 // TestAbsoluteForm expects matchers of :path to see the path of a request whose target is a URL (RFC 9112 section 3.2.2).

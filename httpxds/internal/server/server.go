@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +65,9 @@ func New(c *Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.http.ErrorLog == nil {
+		s.http.ErrorLog = log.New(errorLog{c.Logger}, "", 0)
+	}
 	s.http.Handler = http.HandlerFunc(serve)
 	own := s.http.ConnContext
 	s.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -116,6 +122,20 @@ func fromTemplate(t *http.Server) (*http.Server, error) {
 		out.Protocols.SetUnencryptedHTTP2(true)
 	}
 	return out, nil
+}
+
+// An errorLog logs the errors of net/http to a logger, with the lines of other parts.
+type errorLog struct{ logger *slog.Logger }
+
+// Write implements [io.Writer]. Each line of the package log is one call.
+func (l errorLog) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if strings.HasPrefix(text, "http: TLS handshake error") { // any client can cause it
+		l.logger.Debug("a TLS handshake failed", "error", text)
+	} else {
+		l.logger.Warn("net/http reports an error", "error", text)
+	}
+	return len(line), nil
 }
 
 // Serve serves a listening socket by the named Listener until Shutdown or Close, and then returns nil. It returns
