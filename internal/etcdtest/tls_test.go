@@ -19,7 +19,7 @@ import (
 func issue(t *testing.T, dir string, roots ...*testca.CA) {
 	t.Helper()
 	pair, err := roots[0].Issue(x509.Certificate{
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"etcd.test"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	})
 	if err == nil {
 		err = testca.WritePair(dir, pair)
@@ -84,15 +84,33 @@ func TestTLS(t *testing.T) {
 	put(t, s, "a", "2")
 	r.untilBody(t, key("a"), "2")
 
-	for name, files := range map[string][]string{"no certificate": {"ca"}, "other roots": {"cert", "key"}} {
-		o, err := etcd.ParseURL(tlsURL(c, dir, files...))
+	named := tlsURL(c, dir, "ca", "cert", "key") + "&server-name="
+	if o, err = etcd.ParseURL(named + "etcd.test"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, store(t, o), "a", "3")
+
+	for url, want := range map[string]string{
+		tlsURL(c, dir, "ca"):          "set cert and key",
+		tlsURL(c, dir, "cert", "key"): "set ca",
+		named + "other.test":          "server-name",
+	} {
+		o, err := etcd.ParseURL(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		short, cancel := context.WithTimeout(ctx, 3*time.Second) // it fails for any other time, too
-		if _, err := store(t, o).Commit(short, new(source.Tx).Put(value("b", "1"))); err == nil {
-			t.Errorf("%s: the commit succeeds, want an error of TLS", name)
+		s := store(t, o)
+		for limit := time.Second; ; limit *= 2 { // it fails for any time; a slow machine needs more until the first handshake
+			short, cancel := context.WithTimeout(ctx, limit)
+			_, err = s.Commit(short, new(source.Tx).Put(value("b", "1")))
+			cancel()
+			if err != nil && strings.Contains(err.Error(), want) {
+				break
+			}
+			if err == nil || limit > 30*time.Second {
+				t.Errorf("%s: error = %v, want %q", url, err, want)
+				break
+			}
 		}
-		cancel()
 	}
 }

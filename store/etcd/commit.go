@@ -171,7 +171,7 @@ func (c *commit) try(ctx context.Context, limit time.Duration) (revision int64, 
 		tryCtx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		if c.head, err = s.readHead(tryCtx, s.client); err != nil {
-			return 0, final(err), explain(err)
+			return 0, final(err), explain(s.because(err))
 		}
 		c.headKnown, c.checked = true, false
 	}
@@ -260,7 +260,7 @@ func (c *commit) send(ctx context.Context) (revision int64, done bool, err error
 	case err != nil:
 		generation := c.head.generation
 		c.tried = &generation
-		return 0, false, explain(err)
+		return 0, false, explain(s.because(err))
 	case r.Succeeded:
 		c.head.epoch = epoch
 		return r.Header.Revision, true, nil

@@ -48,6 +48,9 @@ func final(err error) bool {
 	} else if s, ok := status.FromError(err); ok {
 		code = s.Code()
 	}
+	if errors.Is(err, rpctypes.ErrFutureRev) {
+		return false // the node sends the events of a revision before it answers reads of it
+	}
 	switch code {
 	case codes.InvalidArgument, codes.ResourceExhausted, codes.PermissionDenied, codes.OutOfRange, codes.Unimplemented, codes.NotFound:
 		return !errors.Is(err, rpctypes.ErrTooManyRequests)

@@ -205,7 +205,7 @@ func (f *follower) head(ctx context.Context, c *clientv3.Client) (head, error) {
 	defer cancel()
 	h, err := f.store.readHead(ctx, c)
 	if err != nil {
-		return h, explain(err)
+		return h, explain(f.store.because(err))
 	}
 	return h, nil
 }

@@ -110,7 +110,7 @@ func (s *Store) retry(ctx context.Context, f func(ctx context.Context) error) er
 		case final(err):
 			return explain(err)
 		}
-		last = err
+		last = s.because(err)
 	}
 }
 

@@ -19,7 +19,8 @@ type Options struct {
 	Endpoints []string
 	// Tenant names the set of resources. Default "default". At most 256 bytes of UTF-8.
 	Tenant string
-	// TLS is the configuration of connections. Without it, connections are plaintext.
+	// TLS is the configuration of connections. Its ServerName applies to all nodes. Without it, connections are plaintext,
+	// unless the first endpoint begins with "https://".
 	TLS   *tls.Config
 	files tlsfiles.Files // of TLS; they are read again when they change
 	// Username and Password authenticate the store to etcd.

@@ -141,7 +141,7 @@ func (s *Store) read(ctx context.Context, c *clientv3.Client, revision int64, op
 		r, err := c.Get(pageCtx, key, o...)
 		cancel()
 		if err != nil {
-			return nil, explain(err)
+			return nil, explain(s.because(err))
 		}
 		var bytes int64
 		for _, kv := range r.Kvs {
@@ -177,7 +177,7 @@ func (s *Store) readHeadAt(ctx context.Context, c *clientv3.Client, revision int
 	}
 	r, err := c.Txn(ctx).Then(ops...).Commit()
 	if err != nil {
-		return nil, explain(err)
+		return nil, explain(s.because(err))
 	}
 	h, err := headOf(r.Header, r.Responses)
 	if revision > 0 {

@@ -26,6 +26,8 @@ type Store struct {
 	writing chan struct{}    // has a token during a commit
 	known   head             // of the last commit; who commits owns it
 
+	connections connections
+
 	ctx    context.Context //nolint:containedctx // ends with Close
 	cancel context.CancelCauseFunc
 	follow *follower
@@ -83,12 +85,10 @@ func (s *Store) dial(endpoints ...string) (*clientv3.Client, error) {
 		DialTimeout: s.options.Timeout, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
 		MaxCallSendMsgSize: maxSend, Context: s.ctx, Logger: zap.NewNop(),
 	}
-	if s.files != nil {
-		config.DialOptions = append(config.DialOptions, grpc.WithTransportCredentials(&reloading{config: s.options.TLS.Clone(), files: s.files}))
-	}
+	config.DialOptions = []grpc.DialOption{grpc.WithTransportCredentials(s.credentials(endpoints[0]))}
 	c, err := clientv3.New(config)
 	if err != nil {
-		return nil, err
+		return nil, s.because(err)
 	}
 	return c, nil
 }
