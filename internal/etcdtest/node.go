@@ -30,6 +30,9 @@ type Options struct {
 	Nodes         int   // default 1
 	Quota         int64 // bytes; default 8 GiB
 	DefaultLimits bool  // do not raise the limits of transactions and requests
+	// Compaction is the time for which nodes keep old revisions, at least a second. Without it, they keep all: the data grows,
+	// and so does the time of a restart.
+	Compaction time.Duration
 	// Binary is an etcd to run instead of the one that this module links. Its nodes end with the thread that started them.
 	Binary string
 	// TLS is a directory with ca.pem, cert.pem and key.pem, of the nodes and of the clients. Clients need a certificate.
@@ -81,6 +84,9 @@ func (n *node) run(ctx context.Context) error {
 		c.MaxTxnOps, c.MaxRequestBytes = 1024, 16<<20
 	}
 	c.QuotaBackendBytes = n.Options.Quota
+	if n.Options.Compaction > 0 {
+		c.AutoCompactionMode, c.AutoCompactionRetention = "periodic", n.Options.Compaction.String()
+	}
 	e, err := embed.StartEtcd(c)
 	if err != nil {
 		return err

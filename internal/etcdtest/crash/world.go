@@ -38,9 +38,13 @@ const (
 	ofDaemon
 )
 
+// compaction is the time for which the nodes keep revisions. A node that starts reads all revisions, so that without compaction
+// the faults would last longer the longer the publisher has run.
+const compaction = time.Minute
+
 func newWorld(ctx context.Context, dir string) (w *world, err error) {
 	w = &world{progress: newProgress("store", "client"), gaps: make(map[string][]time.Duration), counts: make(map[string]int)}
-	if w.nodes, err = etcdtest.Start(ctx, dir, etcdtest.Options{Nodes: 3}); err != nil {
+	if w.nodes, err = etcdtest.Start(ctx, dir, etcdtest.Options{Nodes: 3, Compaction: compaction}); err != nil {
 		return w, err
 	}
 	w.onClose(w.nodes.Close)
