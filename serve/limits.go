@@ -24,7 +24,7 @@ type Limits struct {
 
 	Types      int // types of a stream. Default 100.
 	Names      int // subscriptions of a stream, of all types. Default 100,000.
-	NameBytes  int // length of a name. Default 8192.
+	NameBytes  int // length of a name, also of one in a load report. Default 8192.
 	TotalBytes int // sum of the lengths of all names of a stream. Default 16 MiB.
 
 	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.

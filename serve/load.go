@@ -121,8 +121,8 @@ func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadS
 		if err == nil {
 			err = g.meter.request(proto.Size(r), limits, time.Now())
 		}
-		if n := len(r.GetClusterStats()); err == nil && n > limits.LoadClusters {
-			err = &adsserver.LimitError{Limit: "clusters of a load report", Value: n, Max: limits.LoadClusters, Option: "Limits.LoadClusters"}
+		if err == nil {
+			err = checkLoad(r, limits)
 		}
 		if err == nil && first {
 			report.Node = r.GetNode()
@@ -136,6 +136,19 @@ func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadS
 			l.server.settings.load(report)
 		}
 	}
+}
+
+// checkLoad checks the number of clusters of a report, and the lengths of their names, which the totals keep.
+func checkLoad(r *loadstatsv3.LoadStatsRequest, limits *Limits) error {
+	if n := len(r.GetClusterStats()); n > limits.LoadClusters {
+		return &adsserver.LimitError{Limit: "clusters of a load report", Value: n, Max: limits.LoadClusters, Option: "Limits.LoadClusters"}
+	}
+	for _, c := range r.GetClusterStats() {
+		if n := max(len(c.GetClusterName()), len(c.GetClusterServiceName())); n > limits.NameBytes {
+			return &adsserver.LimitError{Limit: "length of a name in a load report", Value: n, Max: limits.NameBytes, Option: "Limits.NameBytes"}
+		}
+	}
+	return nil
 }
 
 // answer asks a client for the load of all clusters. A client that cannot report all is asked for those

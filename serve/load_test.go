@@ -94,6 +94,18 @@ func TestHostileReports(t *testing.T) {
 		if totals := b.server.Load(); len(totals) != 0 {
 			t.Errorf("totals %+v, want none", totals)
 		}
+		for _, c := range []*endpointv3.ClusterStats{clusterLoad(strings.Repeat("x", 8193), 1, 0, 0), {ClusterServiceName: strings.Repeat("x", 8193)}} {
+			s, _ = b.report(node("n"))
+			if err := s.Send(&loadstatsv3.LoadStatsRequest{ClusterStats: []*endpointv3.ClusterStats{c}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Recv(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "Limits.NameBytes") {
+				t.Errorf("a long name ends the stream with %v, want RESOURCE_EXHAUSTED about NameBytes", err)
+			}
+		}
+		if totals := b.server.Load(); len(totals) != 0 {
+			t.Errorf("totals %+v, want none", totals)
+		}
 		s, _ = b.report(node("n"))
 		for s.Send(&loadstatsv3.LoadStatsRequest{}) == nil {
 		}
