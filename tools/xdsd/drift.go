@@ -1,9 +1,9 @@
 package xdsd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -44,6 +44,8 @@ const (
 	driftInterval = 5 * time.Second // between two comparisons with a daemon
 	driftTimeout  = 5 * time.Second
 	maxDigests    = 16 << 20 // bytes of a response
+	maxReason     = 256      // bytes of the response of a daemon that refuses
+	maxTypes      = 10       // named by an alarm
 	maxPeers      = 100
 )
 
@@ -108,10 +110,25 @@ func (d *drift) fetch(ctx context.Context, peer string) (list []digestStatus, er
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, errors.New(resp.Status)
+		reason, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason)) // the status is the error
+		return nil, fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(reason))
 	}
-	err = json.NewDecoder(io.LimitReader(resp.Body, maxDigests)).Decode(&list)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDigests+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxDigests {
+		return nil, fmt.Errorf("the digests are more than %d bytes", maxDigests)
+	}
+	err = json.Unmarshal(data, &list)
 	return list, err
+}
+
+// newDrift returns a comparison. It does not follow redirects: a daemon answers itself.
+func newDrift(a *app, origins []*origin) *drift {
+	d := &drift{app: a, origins: origins, alarms: make(map[string]string), silent: make(map[string]bool)}
+	d.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return d
 }
 
 // answered prints when a daemon stops or begins to answer.
@@ -154,7 +171,7 @@ func (d *drift) compare(peer string, theirs []digestStatus) {
 	}
 }
 
-// differing returns the types with different sums.
+// differing returns the types with different sums, the first ones of many.
 func differing(a, b map[string]uint64) []string {
 	types := make(map[string]bool)
 	for t, sum := range a {
@@ -164,7 +181,11 @@ func differing(a, b map[string]uint64) []string {
 		types[t] = a[t] != sum
 	}
 	maps.DeleteFunc(types, func(_ string, differs bool) bool { return !differs })
-	return slices.Sorted(maps.Keys(types))
+	list := slices.Sorted(maps.Keys(types))
+	if more := len(list) - maxTypes; more > 0 {
+		list = append(list[:maxTypes], fmt.Sprintf("and %d more types", more))
+	}
+	return list
 }
 
 // set notes an alarm, or the end of one, and prints it.

@@ -3,7 +3,6 @@ package xdsd
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -175,7 +174,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 			group.Go(func() { a.printProblems(ctx, o.dir) })
 		}
 	}
-	d := &drift{app: a, origins: origins, alarms: make(map[string]string), silent: make(map[string]bool)}
+	d := newDrift(a, origins)
 	for _, peer := range peers {
 		group.Go(func() { d.follow(ctx, peer) })
 	}
@@ -237,13 +236,9 @@ func (f *serveFlags) options(a *app) ([]serve.Option, error) {
 		options = append(options, serve.WithCoalesce(f.coalesce))
 	}
 	if f.permissions != "" {
-		data, err := os.ReadFile(f.permissions)
+		list, err := readPermissions(f.permissions)
 		if err != nil {
-			return nil, err
-		}
-		var list []serve.Permission
-		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.permissions, err)
+			return nil, fmt.Errorf("-permissions: %s: %w", f.permissions, err)
 		}
 		options = append(options, serve.WithPermissions(list...))
 	}
