@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -236,6 +237,26 @@ func get(t *testing.T, url string, v any) {
 	}
 }
 
+// encrypted checks that a directory has files, and that none of them has a text.
+func encrypted(t *testing.T, dir, text string) {
+	t.Helper()
+	size := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		size += len(b)
+		if strings.Contains(string(b), text) {
+			t.Errorf("%s has %q in plaintext", path, text)
+		}
+		return err
+	})
+	if err != nil || size == 0 {
+		t.Errorf("%s has %d bytes, %v; want files", dir, size, err)
+	}
+}
+
 // A daemon that starts while its source cannot be reached serves what the last one had. That holds for a relay, too.
 func TestStateDir(t *testing.T) {
 	dir, state := filepath.Join(t.TempDir(), "config"), filepath.Join(t.TempDir(), "state")
@@ -257,16 +278,19 @@ func TestStateDir(t *testing.T) {
 		if err := os.WriteFile(upstream, []byte(d.bootstrap()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		relay := start(t, "-upstream", upstream, "-state-dir", relayState) //nolint:contextcheck // likewise
+		relay := start(t, "-upstream", upstream, "-state-dir", relayState, "-state-key", key) //nolint:contextcheck // likewise
 		if _, err := cluster.Get(ctx, relay.client(t), "checkout"); err != nil {
 			t.Error(err)
 		}
 	})
+	for _, dir := range []string{state, relayState} {
+		encrypted(t, dir, "checkout")
+	}
 	d := start(t, "-store", "etcd://127.0.0.1:1", "-state-dir", state, "-state-key", key) // nothing listens there
 	if _, err := cluster.Get(ctx, d.client(t), "checkout"); err != nil {
 		t.Error(err)
 	}
-	relay := start(t, "-upstream", upstream, "-state-dir", relayState) // upstream has the address of the first daemon
+	relay := start(t, "-upstream", upstream, "-state-dir", relayState, "-state-key", key) // upstream has the address of the first daemon
 	if _, err := cluster.Get(ctx, relay.client(t), "checkout"); err != nil {
 		t.Error(err)
 	}
