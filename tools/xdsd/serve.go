@@ -72,7 +72,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s := flag.NewFlagSet("", flag.ContinueOnError)
 	s.StringVar(&f.listen, "listen", "127.0.0.1:18000", "serve at this `address`; port 0 chooses a free one")
 	s.StringVar(&f.http, "http", "", "serve /healthz, /status and a page with the status at this `address`")
-	s.Var(&f.hosts, "http-hosts", "the `names` besides IP addresses and localhost under which browsers reach -http: NAME,NAME…")
+	s.Var(&f.hosts, "http-hosts", "the `names` besides IP addresses and localhost under which browsers, and -peers of other daemons, reach -http: NAME,NAME…")
 	s.StringVar(&f.store, "store", "", "serve the store at this `URL`: etcd://HOST:PORT,…/TENANT")
 	s.StringVar(&f.upstream, "upstream", "", "relay the control planes of this bootstrap `file`")
 	s.Var(f.authorities, "authority", "serve the names of an authority from another source, as `NAME=SOURCE`: a folder, etcd://… or upstream:FILE; may be repeated")
