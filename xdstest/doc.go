@@ -23,5 +23,9 @@
 // The methods whose names begin with Want wait for an event, and fail the test with a message
 // that describes the subscriptions and rejections of the clients.
 //
+// # Certificates
+//
+// A [CA] issues certificates, and writes them to files for the certificate provider file_watcher.
+//
 // Everything that the kit starts stops when the test ends.
 package xdstest
