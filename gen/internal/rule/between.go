@@ -1,10 +1,7 @@
 package rule
 
 import (
-	"github.com/dave/jennifer/jen"
-
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
-	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -26,40 +23,7 @@ func (kinds) Between() model.RuleKind {
 			}
 			lo, ok := a.Literal("above", a.Class())
 			hi, fine := a.Literal("below", a.Class())
-			return between{lo, hi}, ok && fine
+			return bounds{lo, hi, true}, ok && fine
 		},
 	}
-}
-
-type between struct{ above, below *model.Literal }
-
-// Reach implements [model.Rule].
-func (between) Reach() model.Reach { return model.ReachElement }
-
-// Wording implements [model.Rule].
-func (r between) Wording() string {
-	switch {
-	case r.below == nil:
-		return "must be above " + r.above.Text
-	case r.above == nil:
-		return "must be below " + r.below.Text
-	}
-	return "must be above " + r.above.Text + " and below " + r.below.Text
-}
-
-// Broken implements [emit.Condition].
-func (r between) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	var outside []jen.Code
-	if r.above != nil {
-		outside = append(outside, f.Src("$ <= $", x, f.Literal(*r.above)))
-	}
-	if r.below != nil {
-		outside = append(outside, f.Src("$ >= $", x, f.Literal(*r.below)))
-	}
-	return f.Or(outside...), x
-}
-
-// Schema implements [schema.Value].
-func (r between) Schema(p model.Path) (valid map[string]any, zero bool) {
-	return limits(p, r.above, r.below, "exclusiveMinimum", "exclusiveMaximum")
 }

@@ -1,11 +1,8 @@
 package rule
 
 import (
-	"github.com/dave/jennifer/jen"
-
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
-	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -25,7 +22,7 @@ func (kinds) Characters() model.RuleKind {
 			if !a.Fits(a.Class() == model.String, "a string") {
 				return nil, false
 			}
-			r := characters{length{min: a.Size("min_chars", 0), max: a.Size("max_chars", -1), unit: "character"}}
+			r := length{a.Size("min_chars", 0), a.Size("max_chars", -1), character}
 			if at := a.Arg("min_chars"); at.Given() && (r.min == 0 || r.max >= 0 && r.min > r.max) {
 				a.Report(at, diag.BadValue, "min_chars = %d; must be above 0 and at most max_chars", r.min)
 				return nil, false
@@ -33,26 +30,4 @@ func (kinds) Characters() model.RuleKind {
 			return r, true
 		},
 	}
-}
-
-type characters struct{ length }
-
-// Reach implements [model.Rule].
-func (characters) Reach() model.Reach { return model.ReachElement }
-
-// Broken implements [emit.Condition].
-func (r characters) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	var outside []jen.Code
-	if r.min > 0 {
-		outside = append(outside, f.Src("utf8.RuneCountInString($) < $", x, r.min))
-	}
-	if r.max >= 0 {
-		outside = append(outside, f.Src("utf8.RuneCountInString($) > $", x, r.max))
-	}
-	return f.Or(outside...), x
-}
-
-// Schema implements [schema.Value].
-func (r characters) Schema(model.Path) (valid map[string]any, zero bool) {
-	return r.keys("minLength", "maxLength"), r.min == 0
 }

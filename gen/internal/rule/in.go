@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"strings"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
@@ -20,7 +22,7 @@ func (kinds) In() model.RuleKind {
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			values, ok := literals(a, "in")
-			return in{values}, ok
+			return in{values: values}, ok
 		},
 	}
 }
@@ -33,28 +35,46 @@ func literals(a *model.RuleArgs, key string) ([]model.Literal, bool) {
 	return a.Literals(key)
 }
 
-type in struct{ values []model.Literal }
+type in struct {
+	values []model.Literal
+	not    bool // the value is none of them
+}
 
 // Reach implements [model.Rule].
 func (in) Reach() model.Reach { return model.ReachElement }
 
 // Wording implements [model.Rule].
-func (r in) Wording() string { return emit.OneOf(texts(r.values)) }
+func (r in) Wording() string {
+	switch {
+	case !r.not:
+		return emit.OneOf(texts(r.values))
+	case len(r.values) == 1:
+		return "must not be " + r.values[0].Text
+	}
+	return "must be none of " + strings.Join(texts(r.values), ", ")
+}
 
 // Broken implements [emit.Condition].
 func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	other := make([]jen.Code, len(r.values))
+	conds := make([]jen.Code, len(r.values))
 	for i, l := range r.values {
-		other[i] = f.Is(x, l, false)
+		conds[i] = f.Is(x, l, r.not)
 	}
-	return f.And(other...), x
+	if r.not {
+		return f.Or(conds...), x
+	}
+	return f.And(conds...), x
 }
 
 // Schema implements [schema.Value].
 func (r in) Schema(model.Path) (valid map[string]any, zero bool) {
 	values, zero, ok := schema.JSON(r.values)
-	if !ok {
+	valid = map[string]any{"enum": values}
+	switch {
+	case !ok:
 		return nil, false
+	case r.not:
+		return map[string]any{"not": valid}, !zero
 	}
-	return map[string]any{"enum": values}, zero
+	return valid, zero
 }

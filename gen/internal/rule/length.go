@@ -32,10 +32,12 @@ func buildLength(a *model.RuleArgs) (model.Rule, bool) {
 	if !a.Fits(a.HasLen(), "repeated, a map, a string or bytes") {
 		return nil, false
 	}
-	elements := a.Elements()
-	r := length{a.Size("min_len", 0), a.Size("max_len", -1), !elements && a.Class() == model.String, "byte"}
-	if elements {
-		r.unit = "element"
+	r := length{a.Size("min_len", 0), a.Size("max_len", -1), octet}
+	switch {
+	case a.Elements():
+		r.unit = element
+	case a.Class() == model.String:
+		r.unit = textByte
 	}
 	at := a.Arg("min_len")
 	switch {
@@ -49,22 +51,38 @@ func buildLength(a *model.RuleArgs) (model.Rule, bool) {
 	return r, true
 }
 
+// length is a rule about a number of units.
 type length struct {
-	min, max int    // max is -1 if there is none
-	text     bool   // the value is a string, which a violation shows
-	unit     string // byte or element
+	min, max int // max is -1 if there is none
+	unit     unit
 }
 
+// A unit is a thing that a length counts.
+type unit int
+
+const (
+	element unit = iota
+	octet
+	textByte // of a text, which a violation shows
+	character
+)
+
 // Reach implements [model.Rule].
-func (length) Reach() model.Reach { return model.ReachField }
+func (r length) Reach() model.Reach {
+	if r.unit == character {
+		return model.ReachElement
+	}
+	return model.ReachField
+}
 
 // Wording implements [model.Rule].
 func (r length) Wording() string {
 	count := func(n int) string {
+		name := [...]string{"element", "byte", "byte", "character"}[r.unit]
 		if n == 1 {
-			return "1 " + r.unit
+			return "1 " + name
 		}
-		return fmt.Sprintf("%d %ss", n, r.unit)
+		return fmt.Sprintf("%d %ss", n, name)
 	}
 	switch {
 	case r.min == 1 && r.max < 0:
@@ -83,48 +101,58 @@ func (r length) Wording() string {
 
 // Broken implements [emit.Condition].
 func (r length) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	if r.text {
+	text, n := r.unit >= textByte, f.Src("len($)", x)
+	if text {
 		shown = x
 	}
+	if r.unit == character {
+		n = f.Src("utf8.RuneCountInString($)", x)
+	}
 	switch {
-	case r.max < 0 && r.min == 1 && r.text:
+	case r.max < 0 && r.min == 1 && text:
 		return f.Src(`$ == ""`, x), shown
-	case r.max == 0 && r.text:
+	case r.max == 0 && text:
 		return f.Src(`$ != ""`, x), shown
 	case r.max < 0 && r.min == 1:
-		return f.Src("len($) == 0", x), shown
+		return f.Src("$ == 0", n), shown
 	case r.max < 0:
-		return f.Src("len($) < $", x, r.min), shown
+		return f.Src("$ < $", n, r.min), shown
 	case r.min == 0:
-		return f.Src("len($) > $", x, r.max), shown
+		return f.Src("$ > $", n, r.max), shown
 	case r.min == r.max:
-		return f.Src("len($) != $", x, r.min), shown
+		return f.Src("$ != $", n, r.min), shown
 	}
-	return f.Or(f.Src("len($) < $", x, r.min), f.Src("len($) > $", x, r.max)), shown
+	return f.Or(f.Src("$ < $", n, r.min), f.Src("$ > $", n, r.max)), shown
 }
 
-// Schema implements [schema.Value]. That of a text or bytes has no numbers of bytes, which JSON Schema
-// does not count.
-func (r length) Schema(p model.Path) (valid map[string]any, zero bool) {
+// Limits implements [schema.Limited].
+func (r length) Limits(p model.Path) map[string]any {
+	of := "Bytes"
 	switch {
-	case p.ToList():
-		return r.keys("minItems", "maxItems"), r.min == 0
-	case p.Class() == model.Map:
-		return r.keys("minProperties", "maxProperties"), r.min == 0
-	case r.min == 1 && r.max < 0:
-		return r.keys("minLength", ""), false
+	case p.ToList() && r.unit == element:
+		of = "Items"
+	case r.unit == element:
+		of = "Properties"
+	case r.unit == character:
+		of = "Length"
 	}
-	return nil, false
-}
-
-// keys are the limits under the given keys.
-func (r length) keys(lo, hi string) map[string]any {
 	out := make(map[string]any)
 	if r.min > 0 {
-		out[lo] = r.min
+		out["min"+of] = r.min
 	}
 	if r.max >= 0 {
-		out[hi] = r.max
+		out["max"+of] = r.max
 	}
 	return out
+}
+
+// Schema implements [schema.Value]. JSON Schema does not count bytes.
+func (r length) Schema(p model.Path) (valid map[string]any, zero bool) {
+	switch {
+	case r.unit == element || r.unit == character:
+		return r.Limits(p), r.min == 0
+	case r.min == 1 && r.max < 0:
+		return map[string]any{"minLength": 1}, false
+	}
+	return nil, false
 }

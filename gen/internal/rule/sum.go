@@ -42,7 +42,7 @@ func buildSum(a *model.RuleArgs) (model.Rule, bool) {
 		if !ok || !fine {
 			return nil, false
 		}
-		r := sum{bounds: bounds{lo, hi}, of: sums[0]}
+		r := sum{bounds: bounds{lo: lo, hi: hi}, of: sums[0]}
 		if a.Arg("default").Given() && !r.of.Wrapper() {
 			a.Report(a.Arg("default"), diag.RuleShape, "the message does not distinguish the absence of %s from 0, so its sum has no default", at.Value)
 			return nil, false
@@ -59,7 +59,7 @@ func buildSum(a *model.RuleArgs) (model.Rule, bool) {
 }
 
 type sum struct {
-	bounds
+	bounds bounds
 	of     model.Path     // from an element
 	absent *model.Literal // the value of an absent wrapper; nil: 0
 	group  *model.Path    // from an element; nil: one sum
@@ -74,7 +74,7 @@ func (r sum) Wording() string {
 	if r.group != nil {
 		subject += " for equal " + r.group.String()
 	}
-	return r.within(subject + " must be")
+	return r.bounds.within(subject + " must be")
 }
 
 // Code implements [emit.Coder].
@@ -94,7 +94,7 @@ func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []je
 		}
 		return []jen.Code{f.Src("if w := $; w != nil {\n$ += uint64($)\n} else {\n$\n}", value, name, f.Scalar(jen.Id("w"), r.of), add)}
 	})
-	broken, shown := r.Broken(f, jen.Id(name))
+	broken, shown := r.bounds.Broken(f, jen.Id(name))
 	code := append([]jen.Code{f.Src("var $ uint64", name)}, loop...)
 	return f.When(conds, append(code, f.If(nil, broken, f.Violation(f.Here().Below(c.Path), shown, emit.RuleText(c)))))
 }
@@ -108,11 +108,8 @@ func (r sum) groups(f *emit.Func, m string, c *model.Check) []jen.Code {
 			value = f.Src("convert.Or($, $)", f.Get(x, r.of), f.Literal(*r.absent))
 		}
 		group := f.Scalar(f.Get(x, *r.group), *r.group)
-		broken, shown := r.Broken(f, jen.Id("sum"))
+		broken, shown := r.bounds.Broken(f, jen.Id("sum"))
 		return []jen.Code{f.If(f.Src("sum := $.Add($, $)", sums, group, value), broken, f.Violation(at, shown, emit.RuleText(c)))}
 	})
 	return append([]jen.Code{f.Src("var $ convert.Sums[$]", sums, f.ScalarType(*r.group))}, loop...)
 }
-
-// Schema implements [schema.Value]. JSON Schema has no sums.
-func (sum) Schema(model.Path) (valid map[string]any, zero bool) { return nil, false }

@@ -5,7 +5,6 @@ package annotations
 import (
 	"regexp"
 	"time"
-	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/config/ratelimit/v3"
@@ -25,7 +24,7 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	if m.GetGrpcService() != nil && m.GetGrpcService().GetTargetSpecifier() == nil {
 		v.Add(p.Field("grpc_service.target_specifier"), nil, "must be set when grpc_service is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetClusterName(); m.GetGrpcService().GetEnvoyGrpc() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetEnvoyGrpc().GetClusterName(); m.GetGrpcService().GetEnvoyGrpc() != nil && x == "" {
 		v.Add(p.Field("grpc_service.envoy_grpc.cluster_name"), x, "must not be empty when grpc_service.envoy_grpc is set (PGV)")
 	}
 	if x := m.GetGrpcService().GetEnvoyGrpc().GetAuthority(); m.GetGrpcService().GetEnvoyGrpc() != nil && len(x) > 16384 {
@@ -43,52 +42,52 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && x.AsDuration() <= 0 {
 		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.max_interval"), x.AsDuration(), "must be above 0s when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority() != nil && x == "" {
 		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_priority.name"), x, "must not be empty when grpc_service.envoy_grpc.retry_policy.retry_priority is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetTargetUri(); m.GetGrpcService().GetGoogleGrpc() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetGoogleGrpc().GetTargetUri(); m.GetGrpcService().GetGoogleGrpc() != nil && x == "" {
 		v.Add(p.Field("grpc_service.google_grpc.target_uri"), x, "must not be empty when grpc_service.google_grpc is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetStatPrefix(); m.GetGrpcService().GetGoogleGrpc() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetGoogleGrpc().GetStatPrefix(); m.GetGrpcService().GetGoogleGrpc() != nil && x == "" {
 		v.Add(p.Field("grpc_service.google_grpc.stat_prefix"), x, "must not be empty when grpc_service.google_grpc is set (PGV)")
 	}
 	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetCredentialSpecifier() == nil {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.credential_specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials is set (PGV)")
 	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && ok && utf8.RuneCountInString(x.Filename) < 1 {
+	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && ok && x.Filename == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.filename"), x.Filename, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
 	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && ok && utf8.RuneCountInString(x.EnvironmentVariable) < 1 {
+	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && ok && x.EnvironmentVariable == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.environment_variable"), x.EnvironmentVariable, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
 	}
 	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier() == nil {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetWatchedDirectory() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetWatchedDirectory() != nil && x == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.watched_directory.path"), x, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.watched_directory is set (PGV)")
 	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && ok && utf8.RuneCountInString(x.Filename) < 1 {
+	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && ok && x.Filename == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.filename"), x.Filename, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
 	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && ok && utf8.RuneCountInString(x.EnvironmentVariable) < 1 {
+	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && ok && x.EnvironmentVariable == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.environment_variable"), x.EnvironmentVariable, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
 	}
 	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier() == nil {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetWatchedDirectory() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetWatchedDirectory() != nil && x == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.watched_directory.path"), x, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.watched_directory is set (PGV)")
 	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && ok && utf8.RuneCountInString(x.Filename) < 1 {
+	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && ok && x.Filename == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.filename"), x.Filename, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
 	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && ok && utf8.RuneCountInString(x.EnvironmentVariable) < 1 {
+	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && ok && x.EnvironmentVariable == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.environment_variable"), x.EnvironmentVariable, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
 	}
 	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier() == nil {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetWatchedDirectory() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetWatchedDirectory() != nil && x == "" {
 		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.watched_directory.path"), x, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.watched_directory is set (PGV)")
 	}
 	if m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetBaseInterval() == nil {
@@ -100,7 +99,7 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && x.AsDuration() <= 0 {
 		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.max_interval"), x.AsDuration(), "must be above 0s when grpc_service.retry_policy.retry_back_off is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetRetryPolicy().GetRetryPriority() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetGrpcService().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetRetryPolicy().GetRetryPriority() != nil && x == "" {
 		v.Add(p.Field("grpc_service.retry_policy.retry_priority.name"), x, "must not be empty when grpc_service.retry_policy.retry_priority is set (PGV)")
 	}
 	if x := m.GetTransportApiVersion(); x == corev3.ApiVersion_V2 {
@@ -131,7 +130,7 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 // validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate checks the rules about one
 // RetryPolicy.RetryHostPredicate.
 func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(p *resource.Path, m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations) {
-	if x := m.GetName(); utf8.RuneCountInString(x) < 1 {
+	if x := m.GetName(); x == "" {
 		v.Add(p.Field("name"), x, "must not be empty (PGV)")
 	}
 }
@@ -142,10 +141,10 @@ func validateGrpcServiceGoogleGrpcCallCredentials(p *resource.Path, m *corev3.Gr
 	if m.GetCredentialSpecifier() == nil {
 		v.Add(p.Field("credential_specifier"), nil, "must be set (PGV)")
 	}
-	if x := m.GetStsService().GetSubjectTokenPath(); m.GetStsService() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetStsService().GetSubjectTokenPath(); m.GetStsService() != nil && x == "" {
 		v.Add(p.Field("sts_service.subject_token_path"), x, "must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
 	}
-	if x := m.GetStsService().GetSubjectTokenType(); m.GetStsService() != nil && utf8.RuneCountInString(x) < 1 {
+	if x := m.GetStsService().GetSubjectTokenType(); m.GetStsService() != nil && x == "" {
 		v.Add(p.Field("sts_service.subject_token_type"), x, "must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
 	}
 }
@@ -160,7 +159,7 @@ func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(p *resource.Path, m *core
 
 // validateGrpcServiceInitialMetadata checks the rules about one HeaderValue.
 func validateGrpcServiceInitialMetadata(p *resource.Path, m *corev3.HeaderValue, v *resource.Violations) {
-	if x := m.GetKey(); utf8.RuneCountInString(x) < 1 {
+	if x := m.GetKey(); x == "" {
 		v.Add(p.Field("key"), x, "must not be empty (PGV)")
 	}
 	if x := m.GetKey(); len(x) > 16384 {
@@ -183,14 +182,14 @@ func validateGrpcServiceInitialMetadata(p *resource.Path, m *corev3.HeaderValue,
 // validateGrpcServiceRetryPolicyRetryHostPredicate checks the rules about one
 // RetryPolicy.RetryHostPredicate.
 func validateGrpcServiceRetryPolicyRetryHostPredicate(p *resource.Path, m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations) {
-	if x := m.GetName(); utf8.RuneCountInString(x) < 1 {
+	if x := m.GetName(); x == "" {
 		v.Add(p.Field("name"), x, "must not be empty (PGV)")
 	}
 }
 
 // validateHeader checks the rules about one HeaderValue.
 func validateHeader(p *resource.Path, m *corev3.HeaderValue, v *resource.Violations) {
-	if x := m.GetKey(); utf8.RuneCountInString(x) < 1 {
+	if x := m.GetKey(); x == "" {
 		v.Add(p.Field("key"), x, "must not be empty (PGV)")
 	}
 	if x := m.GetKey(); len(x) > 16384 {

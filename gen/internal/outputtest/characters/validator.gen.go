@@ -21,7 +21,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 			v.Add(q, x, "must have at most 1 character")
 		}
 	}
-	if x := m.GetAlias(); x != nil && utf8.RuneCountInString(x.GetValue()) < 1 {
+	if x := m.GetAlias(); x != nil && x.GetValue() == "" {
 		v.Add(p.Field("alias"), x.GetValue(), "must not be empty")
 	}
 }

@@ -1,0 +1,73 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// parts is a rule that a text has one of some parts, or none of them.
+type parts struct {
+	wording string                   // before the parts
+	found   string                   // the condition that a text has a part
+	pattern func(text string) string // of texts with a part, which is a regular expression
+	not     bool                     // the text has none
+	values  []model.Literal
+}
+
+// kind is the kind of the rule under a key.
+func (r parts) kind(key, doc string, example model.RuleExample) model.RuleKind {
+	return model.RuleKind{
+		Keys:     one(descriptor.KindLiterals, key, doc+" Of a list, each element is checked."),
+		Examples: []model.RuleExample{example},
+		GoFields: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			if !a.Fits(a.Class() == model.String, "a string") {
+				return nil, false
+			}
+			values, ok := a.Literals(key)
+			r.values = values
+			return r, ok
+		},
+	}
+}
+
+// Reach implements [model.Rule].
+func (parts) Reach() model.Reach { return model.ReachElement }
+
+// Wording implements [model.Rule].
+func (r parts) Wording() string { return r.wording + strings.Join(texts(r.values), " or ") }
+
+// Broken implements [emit.Condition].
+func (r parts) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	conds := make([]jen.Code, len(r.values))
+	for i, l := range r.values {
+		if conds[i] = f.Src(r.found, x, f.Literal(l)); !r.not {
+			conds[i] = f.Src("!$", conds[i])
+		}
+	}
+	if r.not {
+		return f.Or(conds...), x
+	}
+	return f.And(conds...), x
+}
+
+// Schema implements [schema.Value].
+func (r parts) Schema(model.Path) (valid map[string]any, zero bool) {
+	all := make([]string, len(r.values))
+	for i, l := range r.values {
+		all[i] = r.pattern(regexp.QuoteMeta(l.Value.(string)))
+	}
+	valid = map[string]any{"pattern": strings.Join(all, "|")}
+	zero = slices.ContainsFunc(r.values, func(l model.Literal) bool { return l.Value == "" })
+	if r.not {
+		return map[string]any{"not": valid}, !zero
+	}
+	return valid, zero
+}
