@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/compiler/protogen"
+
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
@@ -78,9 +80,14 @@ func (w *caseWriter) field(r ruled) {
 	}
 	broken := make(map[*model.Check]bool)
 	var right map[string]any
-	for _, x := range schema.Candidates(r.path[len(r.path)-1], r.checks) {
+	last := r.path[len(r.path)-1]
+	for _, x := range schema.Candidates(last, r.checks) {
+		if w.readsEnum(last.Field) && hasNumber(x) {
+			continue // a field of the update with `enum: all` reports it, too
+		}
 		resource := schema.Copy(valid)
 		schema.Set(resource, r.path, x)
+		schema.Repair(w.rules, resource, r.checks...) // what the value requires
 		verdict := schema.Evaluate(w.rules, resource)
 		switch {
 		case slices.ContainsFunc(verdict.Unknown, func(c *model.Check) bool { return slices.Contains(r.checks, c) }):
@@ -95,6 +102,24 @@ func (w *caseWriter) field(r ruled) {
 	if len(broken) > 0 && right != nil && asJSON(right) != w.Minimal {
 		w.add("right_", r.name(), "A value of %s that breaks no rule.", right, "ok")
 	}
+}
+
+// readsEnum reports whether the descriptor suggests a field that reads an enum, or several.
+func (d *draft) readsEnum(f *protogen.Field) bool {
+	if f == nil || f.Enum == nil {
+		return false
+	}
+	parent := string(f.Parent.Desc.FullName())
+	return parent == d.Message || slices.ContainsFunc(d.Structs, func(s model.SuggestedStruct) bool { return len(s.Fields) > 0 && s.Message == parent })
+}
+
+// hasNumber reports whether a value is a number, or a list with a number.
+func hasNumber(x any) bool {
+	if list, ok := x.([]any); ok {
+		return slices.ContainsFunc(list, hasNumber)
+	}
+	_, ok := x.(float64)
+	return ok
 }
 
 // add adds a case about the field at a path.

@@ -36,10 +36,10 @@ func draftOf(t *testing.T, message, goPackage string) (*draft, *protoindex.Index
 // scripts run the cases with decoders.
 func TestCases(t *testing.T) {
 	for message, least := range map[string]int{
-		"envoy.config.rbac.v3.RBAC":                                   85,
-		"envoy.config.core.v3.GrpcService":                            60,
-		"envoy.extensions.filters.http.ext_authz.v3.ExtAuthz":         70,
-		"envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor": 50,
+		"envoy.config.rbac.v3.RBAC":                                   96,
+		"envoy.config.core.v3.GrpcService":                            100,
+		"envoy.extensions.filters.http.ext_authz.v3.ExtAuthz":         98,
+		"envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor": 79,
 	} {
 		t.Run(message, func(t *testing.T) {
 			d, index := draftOf(t, message, "")

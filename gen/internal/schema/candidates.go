@@ -1,21 +1,28 @@
 package schema
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// mostElements is the length of lists and maps above which there are no candidates.
-const mostElements = 12
+// The sizes above which there are no candidates.
+const (
+	mostElements = 12    // of lists and maps
+	mostBytes    = 17000 // of texts and bytes: Envoy's limit of headers is 16384
+)
 
 // Candidates returns values to try for the field or oneof of a step: nil if it is absent, and then values
 // within and beyond the limits of rules about it. That of a oneof is an object with one member.
@@ -90,11 +97,10 @@ func broken(checks []*model.Check, x any) int {
 func lengths(checks []*model.Check) []int {
 	var out []int
 	for _, c := range checks {
-		r, ok := c.Rule.(Value)
-		if !ok || c.Elements {
+		if c.Elements {
 			continue
 		}
-		s, _ := r.Schema(c.Path)
+		s, _, _ := limitsOf(c)
 		for _, key := range slices.Sorted(maps.Keys(s)) {
 			limit, ok := s[key].(int)
 			if key == "uniqueItems" {
@@ -112,84 +118,105 @@ func lengths(checks []*model.Check) []int {
 
 // scalars are values to try for a field that is not repeated, or for an element. A message is empty.
 func scalars(f *protogen.Field, checks []*model.Check) []any {
-	var out []any
-	switch class := (model.Path{Steps: []model.Step{{Field: f}}}).Class(); {
+	class := (model.Path{Steps: []model.Step{{Field: f}}}).Class()
+	var limits []any
+	for _, c := range checks {
+		limits = append(limits, near(c, class)...)
+	}
+	switch {
 	case class == model.Duration:
-		out = append(out, "1s", "-1s", "0s")
+		return append([]any{"1s", "-1s", "0s"}, limits...)
 	case class == model.Bool:
-		out = append(out, true, false)
+		return []any{true, false}
 	case class == model.Bytes:
-		out = append(out, "YQ==", "")
+		return append([]any{"YQ==", ""}, limits...)
 	case class == model.Enumeration:
-		for _, v := range f.Enum.Values {
-			out = append(out, string(v.Desc.Name()))
-		}
+		return enumerated(f.Enum)
 	case class == model.String:
-		for _, text := range []string{"a", "?", " \x01", "", "example", "/", "1", "A", "a.b", "a:1", "1.2.3.4"} {
-			out = append(out, text)
-		}
-		for _, c := range checks {
-			if r, ok := c.Rule.(Example); ok {
-				right, wrong := r.Texts()
-				out = append(out, right, wrong)
-			}
-			out = append(out, near(c)...)
-		}
+		return append([]any{"a", "?", " \x01", "", "\n", "example", "/", "1", "A", "a.b", "a:1", "1.2.3.4"}, limits...)
 	case class.Number():
-		for _, c := range checks {
-			out = append(out, near(c)...)
-		}
-		out = append(out, 1.0, 0.0)
 		unsigned := class == model.Uint32 || class == model.Uint64
-		out = slices.DeleteFunc(out, func(x any) bool {
-			n, ok := x.(float64)
-			return !ok || math.Abs(n) >= math.MaxInt32 || n < 0 && unsigned
+		return slices.DeleteFunc(append(limits, 1.0, 0.0), func(x any) bool {
+			n := x.(float64)
+			return math.Abs(n) >= math.MaxInt32 || n < 0 && unsigned
 		})
 	case class == model.Timestamp:
-		out = append(out, "2006-01-02T15:04:05Z")
+		return []any{"2006-01-02T15:04:05Z"}
 	case class == model.JSONList:
-		out = append(out, []any{})
-	default:
-		out = append(out, object{})
+		return []any{[]any{}}
+	case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.FieldMask":
+		return []any{"a"}
+	}
+	return []any{object{}}
+}
+
+// enumerated are the names of an enum and, unless it is closed, a number without a name.
+func enumerated(e *protogen.Enum) []any {
+	out, last := make([]any, 0, len(e.Values)+1), protoreflect.EnumNumber(0)
+	for _, v := range e.Values {
+		out, last = append(out, string(v.Desc.Name())), max(last, v.Desc.Number())
+	}
+	if !e.Desc.IsClosed() && last < math.MaxInt32 {
+		out = append(out, float64(last+1))
 	}
 	return out
 }
 
-// near returns values that are in the schema of a rule, or near its limits.
-func near(c *model.Check) []any {
-	r, ok := c.Rule.(Value)
-	if !ok {
-		return nil
+// near returns values of a class that are in the schema of a rule, or near its limits.
+func near(c *model.Check, class model.Class) []any {
+	var out []any
+	if r, ok := c.Rule.(Example); ok {
+		right, wrong := r.Texts()
+		out = append(out, right, wrong)
 	}
-	s, _ := r.Schema(c.Path)
+	s, _, _ := limitsOf(c)
 	if inner, ok := s["not"].(object); ok {
 		s = inner
 	}
-	var out []any
 	for _, key := range slices.Sorted(maps.Keys(s)) {
-		switch limit := s[key].(type) {
-		case int:
-			for _, n := range []int{limit, limit + 1, limit - 1} {
-				if n >= 0 && n < 80 { // longer ones are clipped in violations
-					out = append(out, strings.Repeat("a", n))
-				}
+		limits, listed := s[key].([]any)
+		if !listed {
+			limits = around(s[key], class)
+		}
+		for _, x := range limits {
+			if n, err := strconv.ParseFloat(fmt.Sprint(x), 64); err == nil && class.Number() {
+				x = n
 			}
-		case []any:
-			for _, x := range limit {
-				if n, err := strconv.ParseFloat(fmt.Sprint(x), 64); err == nil && c.Path.Class().Number() {
-					x = n
-				}
-				out = append(out, x)
-			}
-		default:
-			if n, err := strconv.ParseFloat(fmt.Sprint(limit), 64); err == nil {
-				out = append(out, n+1, n-1, n)
-			}
+			out = append(out, x)
 		}
 	}
 	return slices.DeleteFunc(out, func(x any) bool {
-		_, text := x.(string)
-		_, number := x.(float64)
-		return text != (c.Path.Class() == model.String) || !text && !number
+		switch x.(type) {
+		case string:
+			return class.Number()
+		case float64:
+			return !class.Number()
+		}
+		return true
 	})
+}
+
+// around are values of a class at, above and below a limit.
+func around(limit any, class model.Class) []any {
+	var out []any
+	for _, step := range []int{0, 1, -1} {
+		switch n := limit.(type) {
+		case int:
+			switch n += step; {
+			case n < 0 || n > mostBytes:
+			case class == model.Bytes:
+				out = append(out, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("a"), n)))
+			default:
+				out = append(out, strings.Repeat("a", n))
+			}
+		case time.Duration:
+			seconds := (n + time.Duration(step)*time.Second).Seconds()
+			out = append(out, strconv.FormatFloat(seconds, 'f', -1, 64)+"s")
+		default:
+			if n, err := strconv.ParseFloat(fmt.Sprint(limit), 64); err == nil {
+				out = append(out, n+float64(step))
+			}
+		}
+	}
+	return out
 }

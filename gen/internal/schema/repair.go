@@ -14,11 +14,11 @@ import (
 // mostRepairs is the number of values that [Repair] sets at most.
 const mostRepairs = 200
 
-// Repair sets values in a message until it breaks none of the rules that [Evaluate] knows. It reports
-// whether it found such values.
-func Repair(s *model.Scope, message map[string]any) bool {
+// Repair sets values in a message until it breaks none of the rules that [Evaluate] knows, apart from some
+// checks. It reports whether it found such values.
+func Repair(s *model.Scope, message map[string]any, apart ...*model.Check) bool {
 	for range mostRepairs {
-		broken := Evaluate(s, message).Violations
+		broken := slices.DeleteFunc(Evaluate(s, message).Violations, func(v Violation) bool { return slices.Contains(apart, v.Check) })
 		if len(broken) == 0 {
 			return true
 		}
@@ -60,7 +60,7 @@ func Set(message map[string]any, path []model.Step, x any) {
 		switch {
 		case i < len(path)-1:
 			if old == nil {
-				old = around(s, make(object))
+				old = holding(s, make(object))
 			}
 			m[name] = old
 			m = within(s, old)
@@ -82,8 +82,8 @@ func nameOf(s model.Step) string {
 	return string(s.Field.Desc.Name())
 }
 
-// around is a value of the field of a step that contains a message.
-func around(s model.Step, m object) any {
+// holding is a value of the field of a step that contains a message.
+func holding(s model.Step, m object) any {
 	switch {
 	case s.Part != nil:
 		return object{"example": m}
