@@ -39,8 +39,16 @@ type Target struct {
 	ImportPath string // of the package, which can be the package of the messages
 }
 
+// An UnknownPackageError is about a type that the code needs. It is in a proto file without go_package.
+type UnknownPackageError struct{ Proto string }
+
+// Error implements error.
+func (e *UnknownPackageError) Error() string {
+	return "no Go package is known for " + e.Proto + ", of which the code needs a type: it has no go_package"
+}
+
 // Files returns the code of p. An [*UnsupportedError] names a field that `decoder: wire`
-// does not support.
+// does not support. An [*UnknownPackageError] names a proto file.
 func Files(p *model.Package, to Target) ([]File, error) {
 	e := newEmitter(p)
 	if err := e.supported(); err != nil {
@@ -48,9 +56,9 @@ func Files(p *model.Package, to Target) ([]File, error) {
 	}
 	var files []File
 	artefacts := e.artefacts()
-	for path := range e.imports {
+	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
 		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
-			return nil, fmt.Errorf("emit: no Go package is known for %s.proto, of which the code needs a type: it has no go_package; name the package in the key `go` of a struct with `message`", file)
+			return nil, &UnknownPackageError{file + ".proto"}
 		}
 	}
 	for _, a := range artefacts {

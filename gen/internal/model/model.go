@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -222,4 +223,26 @@ func (s *Struct) Oneofs() []*Oneof {
 		}
 	}
 	return out
+}
+
+// FirstUse is the position of the first field that needs a type of a proto file. It is zero if only rules
+// or hooks do.
+func (p *Package) FirstUse(proto string) diag.Pos {
+	inFile := func(s Step) bool {
+		switch {
+		case s.Field == nil:
+			return false
+		case s.Field.Message != nil:
+			return s.Field.Message.Desc.ParentFile().Path() == proto
+		}
+		return s.Field.Enum != nil && s.Field.Enum.Desc.ParentFile().Path() == proto
+	}
+	for _, s := range append([]*Struct{p.Update}, p.Structs...) {
+		for _, f := range s.Fields {
+			if slices.ContainsFunc(f.Paths, func(p Path) bool { return slices.ContainsFunc(p.Steps, inFile) }) {
+				return f.Pos
+			}
+		}
+	}
+	return diag.Pos{}
 }
