@@ -10,8 +10,9 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// FuzzGenerate checks the guarantees of the generator for any descriptor. It does not panic, its
-// diagnostics point into the file, and without a diagnostic it returns formatted code.
+// FuzzGenerate checks the guarantees of the generator for any descriptor. It does not panic, and its
+// diagnostics point into the file. Without a diagnostic, it returns formatted code, and also describes
+// the type.
 func FuzzGenerate(f *testing.F) {
 	var all [][]byte
 	for _, d := range goldens(f) {
@@ -29,7 +30,16 @@ func FuzzGenerate(f *testing.F) {
 	}
 	index := loadFor(f, all...)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := gen.Generate(t.Context(), gen.Input{Descriptors: []gen.Descriptor{{Path: "resource.yaml", Data: data}}, Index: index})
+		in := gen.Input{Descriptors: []gen.Descriptor{{Path: "resource.yaml", Data: data}}, Index: index}
+		_, err := gen.Generate(t.Context(), in)
+		if err == nil {
+			_, explained := in.Explain(t.Context())
+			_, schema := in.ResourceSchema(t.Context())
+			_, pages := in.Pages(t.Context(), "docs")
+			if err := errors.Join(explained, schema, pages); err != nil {
+				t.Fatalf("the code has no error: %v", err)
+			}
+		}
 		var faults diag.Errors
 		if err != nil && !errors.As(err, &faults) {
 			t.Fatalf("no diagnostic: %v", err)
