@@ -162,14 +162,20 @@ func (b *builder) drift(m *protogen.Message, rules []descriptor.Rule) {
 		if slices.ContainsFunc(now, func(r descriptor.Rule) bool { return r.String() == d.String() }) {
 			continue
 		}
-		text := "have no rule about it"
+		text := "have no such rule"
 		for _, r := range now {
-			if r.At.Value == d.At.Value && r.Why.Value == d.Why.Value {
+			other := func(o descriptor.Rule) bool { return sameKeys(o, r) && !sameKeys(o, d) && o.Why.Value == r.Why.Value }
+			if r.At.Value == d.At.Value && r.Why.Value == d.Why.Value && !slices.ContainsFunc(rules, other) {
 				text = "now have " + r.String()
 			}
 		}
 		b.bag.Warn(d.Pos, diag.Drift, "the annotations of %s changed: the rule about %s is not one of them, and they %s", Short(m), d.At.Value, text)
 	}
+}
+
+// sameKeys reports whether two rules about one path have the same keys.
+func sameKeys(a, b descriptor.Rule) bool {
+	return a.At.Value == b.At.Value && slices.EqualFunc(a.Args, b.Args, func(a, b descriptor.Argument) bool { return a.Key == b.Key })
 }
 
 // ruleKind finds the one kind that a rule has.
