@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
 	"path"
@@ -46,7 +47,10 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
 	message, err := index.Message(s.Message)
-	if err != nil {
+	switch {
+	case errors.Is(err, protoindex.ErrNoGoPackage) && s.GoPackage == "":
+		return nil, fmt.Errorf("gen: %w; name the import path of its Go package with -go", err)
+	case err != nil:
 		return nil, fmt.Errorf("gen: %w", err)
 	}
 	d := newDraft(s, message, index)
