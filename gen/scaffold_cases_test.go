@@ -7,7 +7,12 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
@@ -72,27 +77,56 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// masked is a descriptor set with a message that has a FieldMask. It lacks the file of FieldMask.
+const masked = `file {
+  name: "masked.proto" package: "acme" syntax: "proto3" options { go_package: "acme.example/masked" }
+  dependency: "google/protobuf/field_mask.proto"
+  message_type { name: "Masked" field {
+    name: "mask" number: 1 type: TYPE_MESSAGE type_name: ".google.protobuf.FieldMask" label: LABEL_OPTIONAL json_name: "mask"
+  } }
+}`
+
 // Each value that a case can have is a value of its field.
 func TestCandidates(t *testing.T) {
 	const own = "github.com/xdsforge/xdsforge/gen/testdata/testpb"
 	for _, message := range []string{"xdsforge.test.v1.Thing", "xdsforge.test.v1.Table"} {
 		_, index := draftOf(t, message, own)
-		m, err := index.Message(message)
-		if err != nil {
-			t.Fatal(err)
+		checkCandidates(t, index, message)
+	}
+	set := new(descriptorpb.FileDescriptorSet)
+	if err := prototext.Unmarshal([]byte(masked), set); err != nil {
+		t.Fatal(err)
+	}
+	set.File = append(set.File, protodesc.ToFileDescriptorProto(fieldmaskpb.File_google_protobuf_field_mask_proto))
+	encoded, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{encoded}, Wants: []protoindex.Want{{Message: "acme.Masked"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCandidates(t, index, "acme.Masked")
+}
+
+// checkCandidates decodes all values for the fields of a message.
+func checkCandidates(t *testing.T, index *protoindex.Index, message string) {
+	t.Helper()
+	m, err := index.Message(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range m.Fields {
+		if f.Desc.IsMap() && f.Message.Fields[0].Desc.Kind().String() == "bool" {
+			continue // no rule is about its keys
 		}
-		for _, f := range m.Fields {
-			if f.Desc.IsMap() && f.Message.Fields[0].Desc.Kind().String() == "bool" {
-				continue // no rule is about its keys
+		for _, x := range schema.Candidates(model.Step{Field: f}, nil)[1:] {
+			text, err := json.Marshal(map[string]any{string(f.Desc.Name()): x})
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, x := range schema.Candidates(model.Step{Field: f}, nil)[1:] {
-				text, err := json.Marshal(map[string]any{string(f.Desc.Name()): x})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := protojson.Unmarshal(text, dynamicpb.NewMessage(m.Desc)); err != nil {
-					t.Errorf("%s: %v", text, err)
-				}
+			if err := protojson.Unmarshal(text, dynamicpb.NewMessage(m.Desc)); err != nil {
+				t.Errorf("%s: %v", text, err)
 			}
 		}
 	}

@@ -133,7 +133,7 @@ func scalars(f *protogen.Field, checks []*model.Check) []any {
 	case class == model.Enumeration:
 		return enumerated(f.Enum)
 	case class == model.String:
-		return append([]any{"a", "?", " \x01", "", "\n", "example", "/", "1", "A", "a.b", "a:1", "1.2.3.4"}, limits...)
+		return append([]any{"a", "example", "/", "1", "A", "a.b", "a:1", "1.2.3.4", "", "?", " \x01", "\n"}, limits...)
 	case class.Number():
 		unsigned := class == model.Uint32 || class == model.Uint64
 		return slices.DeleteFunc(append(limits, 1.0, 0.0), func(x any) bool {
