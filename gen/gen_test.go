@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -186,6 +187,29 @@ func BenchmarkGenerate(b *testing.B) {
 	for b.Loop() {
 		if _, err := gen.Generate(b.Context(), gen.Input{Descriptors: descriptors}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMany generates the code of 500 packages in one process. It finds the Go packages of their messages,
+// and writes nothing.
+func BenchmarkMany(b *testing.B) {
+	const packages = 500
+	some := goldens(b)
+	many := make([]gen.Descriptor, packages)
+	for i := range many {
+		many[i] = some[i%len(some)]
+		if i >= len(some) {
+			many[i].Path = filepath.Join(filepath.Dir(many[i].Path), "p"+strconv.Itoa(i), "resource.yaml")
+		}
+	}
+	for b.Loop() {
+		files, err := gen.Generate(b.Context(), gen.Input{Descriptors: many})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(files) < packages {
+			b.Fatalf("%d files of %d packages", len(files), packages)
 		}
 	}
 }
