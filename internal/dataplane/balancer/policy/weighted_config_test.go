@@ -26,6 +26,13 @@ func TestWeightedDefaults(t *testing.T) {
 	}
 }
 
+// A penalty of 0 ignores the errors in reports (A58).
+func TestWeightedWithoutPenalty(t *testing.T) {
+	if c, err := parseWeighted(`{"errorUtilizationPenalty":0}`); err != nil || c.Penalty != 0 {
+		t.Errorf("the configuration is %+v, %v; want a penalty of 0", c, err)
+	}
+}
+
 // A report of errors without utilization says nothing about the weight (A58).
 func TestReportOfErrorsOnly(t *testing.T) {
 	config, err := parseWeighted(`{"blackoutPeriod":"0s"}`)
