@@ -78,6 +78,8 @@ func buildAuthority(p *problems, name string, spec AuthoritySpec, topLevel []*Se
 		Name:                   name,
 		Servers:                buildServers(p, path+".xds_servers", spec.Servers, o),
 		ClientListenerTemplate: spec.ClientListenerTemplate,
+
+		FallbackOnReachabilityOnly: spec.FallbackOnReachabilityOnly,
 	}
 	if len(a.Servers) == 0 {
 		a.Servers = topLevel

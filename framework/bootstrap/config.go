@@ -35,6 +35,9 @@ type Authority struct {
 	Servers []*Server
 	// ClientListenerTemplate makes listener names for targets with this authority.
 	ClientListenerTemplate string
+	// FallbackOnReachabilityOnly falls back as soon as the client cannot reach a server, even if all
+	// resources are cached (A95).
+	FallbackOnReachabilityOnly bool
 }
 
 // Load reads the bootstrap from the environment: the file at the path in GRPC_XDS_BOOTSTRAP or, if

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -228,6 +229,23 @@ func TestWithoutFederation(t *testing.T) {
 		if n, err := c.ClientListenerName("xds:///s"); err != nil || n.String() != "s" {
 			t.Errorf("%s: the Listener of xds:///s is %q, %v; want the target's path", what, n, err)
 		}
+	}
+}
+
+// Each authority says whether reachability alone decides about its fallback (A95).
+func TestFallbackOnReachabilityOnly(t *testing.T) {
+	const text = `{"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "insecure"}]}], "authorities": {"a": {"fallback_on_reachability_only": %s}, "b": {}}}`
+	for value, want := range map[string]bool{"true": true, "false": false, "null": false} {
+		c := mustParse(t, fmt.Sprintf(text, value))
+		a, _ := c.Authority("a")
+		b, _ := c.Authority("b")
+		if a.FallbackOnReachabilityOnly != want || b.FallbackOnReachabilityOnly {
+			t.Errorf("%s: authority a has %t, and b has %t", value, a.FallbackOnReachabilityOnly, b.FallbackOnReachabilityOnly)
+		}
+	}
+	_, err := Parse(fmt.Appendf(nil, text, "1"))
+	if got, want := messages(err), `bootstrap: authorities["a"].fallback_on_reachability_only = a number; must be a boolean`; !slices.Equal(got, []string{want}) {
+		t.Errorf("%q; want %q", got, want)
 	}
 }
 

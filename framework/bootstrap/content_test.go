@@ -50,6 +50,7 @@ func TestConfigKey(t *testing.T) {
 		{`"three:1"`, `"four:1"`},
 		{`"x": {`, `"z": {`},
 		{`"y": {}`, `"y": {"client_listener_resource_name_template": "xdstp://y/t/%s"}`},
+		{`"y": {}`, `"y": {"fallback_on_reachability_only": true}`},
 		{`"c/%s"`, `"d/%s"`},
 		{`"s/%s"`, `"d/%s"`},
 		{`"p": {`, `"q": {`},

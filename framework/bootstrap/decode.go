@@ -28,6 +28,8 @@ func decodeSpec(p *problems, data []byte, federation bool) Spec {
 			s.Authorities[name] = AuthoritySpec{
 				ClientListenerTemplate: o.stringValue("client_listener_resource_name_template"),
 				Servers:                decodeServers(o),
+
+				FallbackOnReachabilityOnly: o.boolValue("fallback_on_reachability_only"),
 			}
 		}
 	}

@@ -141,6 +141,14 @@ func (o object) stringValue(name string) string {
 	return ""
 }
 
+// boolValue returns the named field, a boolean, or false.
+func (o object) boolValue(name string) (b bool) {
+	if v, ok := o.field(name); ok {
+		v.decode("a boolean", &b)
+	}
+	return b
+}
+
 // items returns the elements of the named field, a list.
 func (o object) items(name string) []value {
 	if v, ok := o.field(name); ok {

@@ -39,6 +39,7 @@ func (c *Config) key() string {
 	type authority struct {
 		Name, Template string
 		Servers        []string
+		Reachability   bool `json:",omitempty"`
 	}
 	type provider struct{ Name, Plugin, Config string }
 	node, _ := proto.MarshalOptions{Deterministic: true}.Marshal(c.node) // it was unmarshalled, or is a copy
@@ -60,7 +61,7 @@ func (c *Config) key() string {
 	}
 	for _, name := range c.Authorities() {
 		a := c.authorities[name]
-		content.Authorities = append(content.Authorities, authority{name, a.ClientListenerTemplate, serverKeys(a.Servers)})
+		content.Authorities = append(content.Authorities, authority{name, a.ClientListenerTemplate, serverKeys(a.Servers), a.FallbackOnReachabilityOnly})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
 		p := c.providers[name]

@@ -40,6 +40,9 @@ type AuthoritySpec struct {
 	// Servers are the servers of the authority, most preferred first. If there are none, the client
 	// uses the servers of the Spec.
 	Servers []ServerSpec `json:"xds_servers,omitempty"`
+	// FallbackOnReachabilityOnly falls back as soon as the client cannot reach a server, even if all
+	// resources are cached (A95). The default is to fall back only if a resource is not cached (A71).
+	FallbackOnReachabilityOnly bool `json:"fallback_on_reachability_only,omitempty"`
 }
 
 // ServerSpec is one server entry (gRFC A27, A30, A47, A97).

@@ -10,6 +10,9 @@ const noServer = -1
 type serverChoice struct {
 	servers []serverUse
 	active  int // the server whose resources are used, or noServer
+	// eager is the number of servers, from the first on, that are used in place of an unreachable one
+	// even if everything is cached (gRFC A95). 0 is the rule of A71.
+	eager int
 }
 
 type serverUse struct {
@@ -84,9 +87,9 @@ func (c *serverChoice) responded(i int) (d decision, counts bool) {
 }
 
 // advance switches to the next server while the active one has failed and some watched resource is
-// not cached. The last server stays active even if it fails.
+// not cached, or if the next server is used eagerly. The last server stays active even if it fails.
 func (c *serverChoice) advance(uncached bool, d *decision) {
-	for uncached && c.servers[c.active].failed && c.active+1 < len(c.servers) {
+	for (uncached || c.active+1 < c.eager) && c.servers[c.active].failed && c.active+1 < len(c.servers) {
 		c.use(c.active+1, d)
 	}
 }

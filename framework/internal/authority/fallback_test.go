@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 func decide(t *testing.T, what string, d decision, use, drop []int) {
@@ -54,6 +57,33 @@ func TestFallsBackOnlyForWhatIsNotCached(t *testing.T) {
 	inUse(t, m, 2, true)
 }
 
+// With A95's knob, reachability alone decides, up to the last live server. The store after it is for resources that are not
+// cached.
+func TestFallsBackOnReachabilityOnly(t *testing.T) {
+	m := newServerChoice(3)
+	m.eager = 2
+	m.wanted(true)
+	decide(t, "failure with everything cached", m.failed(0, false), []int{1}, nil)
+	decide(t, "failure of the last live server", m.failed(1, false), nil, nil)
+	inUse(t, m, 1, true)
+	decide(t, "an uncached watch", m.wanted(true), []int{2}, nil)
+	responded(t, m, 0, true, 1, 2)
+	decide(t, "another failure", m.failed(0, false), []int{1}, nil)
+}
+
+// The machine counts the live servers.
+func TestReachabilityOnlySparesTheStore(t *testing.T) {
+	for _, tt := range []struct {
+		only, store bool
+		eager       int
+	}{{false, false, 0}, {false, true, 0}, {true, false, 3}, {true, true, 2}} {
+		m := New(Config{Types: new(resource.Set), Servers: make([]*bootstrap.Server, 3), FallbackOnReachabilityOnly: tt.only, Store: tt.store})
+		if m.choice.eager != tt.eager {
+			t.Errorf("reachability only %t, store %t: %d servers are used eagerly; want %d", tt.only, tt.store, m.choice.eager, tt.eager)
+		}
+	}
+}
+
 func TestRevertsWithTheFirstResponse(t *testing.T) {
 	m := newServerChoice(3)
 	m.wanted(true)
@@ -96,6 +126,7 @@ func TestUsedAreThoseUpToTheActive(t *testing.T) {
 	for range 2000 {
 		n := 1 + r.IntN(4)
 		m := newServerChoice(n)
+		m.eager = r.IntN(n + 1)
 		used := make([]bool, n)
 		for range 30 {
 			var d decision

@@ -33,6 +33,8 @@ type Config struct {
 	// Store means that the last server is a last known good store. The others are live servers; there
 	// is at least one.
 	Store bool
+	// FallbackOnReachabilityOnly falls back to the next live server even if everything is cached (A95).
+	FallbackOnReachabilityOnly bool
 }
 
 // A Machine is one authority. It is not safe for concurrent use. Its owner is the client's event
@@ -73,6 +75,12 @@ func New(config Config) *Machine {
 		config: config,
 		choice: newServerChoice(len(config.Servers)),
 		down:   make([]error, len(config.Servers)),
+	}
+	if config.FallbackOnReachabilityOnly {
+		m.choice.eager = len(config.Servers)
+		if config.Store {
+			m.choice.eager-- // the store has nothing newer than the cache
+		}
 	}
 	for _, t := range config.Types.All() {
 		m.types = append(m.types, &typeRecords{
