@@ -13,6 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/sidechannel"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/plane"
 	"github.com/xdsforge/xdsforge/registry"
@@ -125,7 +126,7 @@ func (e *opened) logger(own *slog.Logger) *slog.Logger {
 
 // acquire returns the xDS client of a scope.
 func (e *opened) acquire(scope string) (*environment.Scope, error) {
-	s, err := e.Acquire(scope, e.types)
+	s, err := e.Acquire(scope, e.types, xdsconfig.ClientFeatures(e.types)...)
 	if err != nil {
 		return nil, fmt.Errorf("grpcxds: %w", err)
 	}

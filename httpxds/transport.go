@@ -113,7 +113,7 @@ func newTransport(e *opened, target string, s *settings) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	scope, err := e.Acquire(scopePrefix+target, share.types)
+	scope, err := e.Acquire(scopePrefix+target, share.types, xdsconfig.ClientFeatures(share.types)...)
 	if err != nil {
 		return nil, err
 	}

@@ -91,11 +91,11 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 		return nil, errors.New("client: New needs a bootstrap configuration and a set of types")
 	}
 	o = o.withDefaults()
-	node, err := encodeNode(config)
+	node, err := encodeNode(config, o.Features...)
 	if err != nil {
 		return nil, err
 	}
-	loadNode, err := encodeNode(config, lrs.ClientFeature)
+	loadNode, err := encodeNode(config, append([]string{lrs.ClientFeature}, o.Features...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -136,23 +136,24 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 // for old-style names, which is separate from the empty authority.
 func (c *Client) scopes(o Options) {
 	if servers := c.config.Servers(); len(servers) > 0 {
-		c.oldStyle = c.scope(lkg.Authority{OldStyle: true}, servers, o)
+		c.oldStyle = c.scope(lkg.Authority{OldStyle: true}, &bootstrap.Authority{Servers: servers}, o)
 	}
 	c.authorities = make(map[string]*authorityScope)
 	for _, name := range c.config.Authorities() {
 		a, _ := c.config.Authority(name)
-		c.authorities[name] = c.scope(lkg.Authority{Name: name}, a.Servers, o)
+		c.authorities[name] = c.scope(lkg.Authority{Name: name}, a, o)
 	}
 }
 
-func (c *Client) scope(id lkg.Authority, servers []*bootstrap.Server, o Options) *authorityScope {
+func (c *Client) scope(id lkg.Authority, a *bootstrap.Authority, o Options) *authorityScope {
 	s := &authorityScope{client: c, name: id.Name, oldStyle: id.OldStyle}
 	limit := authority.MaxServers
 	if c.store != nil {
 		limit--
 	}
 	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.FailOnDataErrors, MaxMembers: c.limits.CollectionMembers}
-	for _, server := range servers {
+	config.FallbackOnReachabilityOnly = a.FallbackOnReachabilityOnly
+	for _, server := range a.Servers {
 		if len(s.sessions) == limit {
 			break // the machine does not support further positions
 		}
@@ -262,7 +263,7 @@ func (c *Client) known(t *resource.Descriptor) error {
 	if c.closed() {
 		return fmt.Errorf("client: %w", resource.ErrClosed)
 	}
-	if t == nil || c.types.Index(t) < 0 {
+	if t == nil || c.decoded.Index(t) < 0 {
 		what := "nil"
 		if t != nil {
 			what = t.Name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -259,6 +260,45 @@ func TestListCollection(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list is a resource, too: its update has the members in their order. Entries without names have names of their positions.
+func TestListAsAResource(t *testing.T) {
+	const name = "xdstp://e/test.ThingCollection/all"
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newThings(t)
+		var want []string
+		var entries []*xdscorev3.CollectionEntry
+		for i := range 20 {
+			want = append(want, fmt.Sprintf("xdstp://e/test.Thing/all/%%23%d=%d", 2*i, i), fmt.Sprintf("xdstp://e/test.Thing/far%d?k=v%%20w", 20-i))
+			entries = append(entries, inlineOf("", "", fmt.Sprint(i)), locatorOf(fmt.Sprint("far", 20-i)))
+		}
+		s.Set(listURL, listOf(t, name, append(entries, locatorOf("far1"))...))
+		lists, err := resource.Find(c, "test.ThingCollection")
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := lists.Get(t.Context(), c, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for n, member := range u.(interface {
+			Entries() iter.Seq2[xdstp.Name, resource.Update]
+		}).Entries() {
+			if member != nil {
+				got = append(got, n.String()+"="+tag(member))
+			} else {
+				got = append(got, n.String())
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the entries are\n%q\nwant\n%q", got, want)
+		}
+		if _, err := resource.Find(c, "test.OtherCollection"); !errors.Is(err, resource.ErrUnknownType) {
+			t.Errorf("Find of an unknown collection: %v", err)
+		}
+	})
 }
 
 func TestWatchCollection(t *testing.T) {

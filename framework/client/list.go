@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -42,8 +44,20 @@ func withCollections(types *resource.Set, members int) (*resource.Set, error) {
 // A list is a list collection. Its members are inlined or located elsewhere (TP1).
 type list struct {
 	resource.Meta
+	order   []xdstp.Name // of the entries
 	inlined map[xdstp.Name]resource.Update
 	located map[xdstp.Name]struct{}
+}
+
+// Entries yields the members in the order of the list. The update of a located member is nil.
+func (l *list) Entries() iter.Seq2[xdstp.Name, resource.Update] {
+	return func(yield func(xdstp.Name, resource.Update) bool) {
+		for _, n := range l.order {
+			if !yield(n, l.inlined[n]) {
+				return
+			}
+		}
+	}
 }
 
 // memberSize is the approximate size of a list member in bytes, without its resource.
@@ -98,8 +112,9 @@ func (l *list) entry(t *resource.Descriptor, dc *resource.DecodeContext, b []byt
 		if _, twice := l.inlined[n]; err == nil && twice {
 			err = twoEntries(n)
 		}
-		if err == nil {
+		if _, again := l.located[n]; err == nil && !again {
 			l.located[n] = struct{}{}
+			l.order = append(l.order, n)
 		}
 		return err
 	case *xdscorev3.CollectionEntry_InlineEntry_:
@@ -108,8 +123,8 @@ func (l *list) entry(t *resource.Descriptor, dc *resource.DecodeContext, b []byt
 	return errors.New("must have a locator or an inline entry (TP1)")
 }
 
-// inline decodes an inlined member. A member without a name gets one in the directory of the
-// collection.
+// inline decodes an inlined member. A member whose message has no name gets one in the directory of the
+// collection: the name of its entry, or else "#" and its position. No entry may have such a name.
 func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
 	a := e.GetResource()
 	if got := envelope.MessageName(a.GetTypeUrl()); got != t.Name {
@@ -125,7 +140,11 @@ func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xds
 	if s == "" {
 		s = strings.Replace(l.Name().String(), "/"+t.Collection+"/", "/"+t.Name+"/", 1)
 		path, params, _ := strings.Cut(s, "?")
-		s = path + "/" + xdstp.EncodePath(e.GetName()) + "?" + params
+		id := e.GetName()
+		if id == "" {
+			id = "#" + strconv.Itoa(len(l.order))
+		}
+		s = path + "/" + xdstp.EncodePath(id) + "?" + params
 	}
 	inner := *dc
 	var err error
@@ -150,6 +169,7 @@ func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xds
 		return err
 	}
 	l.inlined[inner.Name] = u
+	l.order = append(l.order, inner.Name)
 	return nil
 }
 
@@ -204,6 +224,11 @@ func (c *Client) SubscribeList(t *resource.Descriptor, name string, f func(next,
 		return nil, fmt.Errorf("client: %s has no list collections; they are not declared for the type", t.Name)
 	}
 	return c.subscribe(context.Background(), collection, name, &subscription{to: syncWatcher(f)})
+}
+
+// ListType returns the type of list collections with this message. [resource.Find] uses it.
+func (c *Client) ListType(message string) (*resource.Descriptor, bool) {
+	return c.decoded.Lookup(message)
 }
 
 func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.CollectionObservation, error) {

@@ -57,6 +57,8 @@ type Options struct {
 	// Store is the last known good store, which several clients may share. The client does not close
 	// it. Nil: there is none.
 	Store *lkg.Store
+	// Features are client features of the node, in addition to those of every client.
+	Features []string
 	// Limits bound the memory that resources take. A resource that exceeds a limit is invalid.
 	Limits resource.Limits
 }

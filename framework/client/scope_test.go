@@ -100,6 +100,40 @@ func TestScopesFallBackApart(t *testing.T) {
 	})
 }
 
+// An authority with A95's knob falls back when its server is unreachable, though everything is cached. Others do not.
+func TestFallbackOnReachabilityOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const eager, plain = "xdstp://e/test.Thing/a", "xdstp://f/test.Thing/a"
+		network := make(memoryads.Network)
+		for _, uri := range []string{"memory:1", "memory:2"} {
+			network[uri] = memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true})
+			network[uri].Set(things.URL(), thing(eager, uri), thing(plain, uri))
+		}
+		c, err := newWith(config(t, bootstrap.Spec{
+			Servers:     []bootstrap.ServerSpec{server("memory:1"), server("memory:2")},
+			Authorities: map[string]bootstrap.AuthoritySpec{"e": {FallbackOnReachabilityOnly: true}, "f": {}},
+		}), types, withTransport(network))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		moves, stays := follow(t.Context(), t, c, things, eager), follow(t.Context(), t, c, things, plain)
+		moves.value("memory:1")
+		stays.value("memory:1")
+		network["memory:1"].Refuse(errors.New("refused"))
+		network["memory:1"].Disconnect(errors.New("cut"))
+		stays.ambient(resource.ErrTransport)
+		moves.value("memory:2")
+		network["memory:1"].Refuse(nil)
+		stays.value("memory:1") // the end of the trouble
+		moves.value("memory:1")
+	})
+}
+
 // Close does not wait for watchers that never return, nor for servers that never
 // answer.
 func TestCloseIsQuick(t *testing.T) {

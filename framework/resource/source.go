@@ -30,13 +30,18 @@ func sourceOf(c Client) Source {
 }
 
 // Find returns the handle of a type that is registered with the client, by the full name of its
-// message.
+// message. The message may also be that of the list collections of a type (TP1).
 func Find(c Client, message string) (TypeOf[Update], error) {
 	s := sourceOf(c)
 	if s == nil {
 		return TypeOf[Update]{}, errNoClient
 	}
 	d, ok := s.Types().Lookup(message)
+	if lists, has := s.(interface {
+		ListType(message string) (*Descriptor, bool)
+	}); has && !ok {
+		d, ok = lists.ListType(message)
+	}
 	if !ok {
 		return TypeOf[Update]{}, fmt.Errorf("resource: %w %s; register its plugin", ErrUnknownType, message)
 	}

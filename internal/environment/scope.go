@@ -140,14 +140,14 @@ func (e *Env) NewScope(name string) (*Scope, error) {
 }
 
 // Acquire returns the client of a scope. All users of the same scope at one time share one client.
-// The last one to release it closes it. A new client has the types. The caller has a reference to
-// the Env.
-func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
+// The last one to release it closes it. A new client has the types, and the features in its node. The
+// caller has a reference to the Env.
+func (e *Env) Acquire(name string, types *resource.Set, features ...string) (*Scope, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	i := slices.IndexFunc(e.scopes, func(s *Scope) bool { return s.shared && s.name == name })
 	if i < 0 {
-		s, err := e.open(name, types)
+		s, err := e.open(name, types, features...)
 		if err == nil {
 			s.shared = true
 		}
@@ -158,10 +158,11 @@ func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 }
 
 // open creates a client. The caller holds process.mu.
-func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
+func (e *Env) open(name string, types *resource.Set, features ...string) (*Scope, error) {
 	e.refs++ // the caller has another reference
 	opts := e.settings.Client
 	opts.Store = e.store
+	opts.Features = append(slices.Clip(opts.Features), features...)
 	opts.Logger, opts.Pool, opts.Tracer, opts.Name = e.settings.Logger, e.pool, e.settings.Tracer, name
 	c, err := client.New(e.settings.Config, types, opts)
 	if err != nil {

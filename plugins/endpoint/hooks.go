@@ -71,11 +71,16 @@ func collection(dc *resource.DecodeContext, m *endpointv3.LedsClusterLocalityCon
 	return n.String(), v.Err()
 }
 
-// finishCollections drops the endpoints of localities that have a collection (A95).
-func finishCollections(_ *resource.DecodeContext, u *Update, _ *resource.Violations) {
+// finishCollections drops the endpoints of localities that have a collection, and refers to the list (A95).
+func finishCollections(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	for i := range u.Localities {
-		if l := &u.Localities[i]; l.Collection != "" {
-			l.Endpoints = nil
+		l := &u.Localities[i]
+		if l.Collection == "" {
+			continue
+		}
+		l.Endpoints = nil
+		if n, err := dc.ParseName(l.Collection); err == nil && n.CheckType(collectionMessage) == nil { // not a glob
+			dc.Ref(&u.meta, v, (*resource.Path)(nil).Field("endpoints.leds_cluster_locality_config.leds_collection_name"), collectionMessage, &l.Collection)
 		}
 	}
 }

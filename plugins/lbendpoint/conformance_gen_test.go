@@ -17,6 +17,6 @@ func TestConformance(t *testing.T) {
 			return new(endpointv3.LbEndpoint)
 		},
 		Descriptor: "resource.yaml",
-		Sum:        "d253012dc672fa89",
+		Sum:        "fae5765900b8f1d9",
 	})
 }

@@ -11,6 +11,8 @@ import (
 )
 
 // The hooks are hand-written functions. These declarations state their types.
+var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
+
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
@@ -51,6 +53,11 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resour
 	u.Hostname = m.GetEndpoint().GetHostname()
 	u.Health = decodeHealth(m.GetHealthStatus())
 	u.Weight = m.GetLoadBalancingWeight().Or(1)
+	if x, err := metadata(dc, m.GetMetadata()); err != nil {
+		v.AddError(p.Field("metadata"), err)
+	} else {
+		u.Metadata = x
+	}
 }
 
 // decodeHealth reads one Health; any other number is HealthUnhealthy.

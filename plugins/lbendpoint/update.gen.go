@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
@@ -26,12 +27,15 @@ type Update struct {
 	// The addresses in the form that net.Dial takes, most preferred first (A61). Profile Envoy
 	// leaves out addresses that are not socket addresses.
 	addresses []string `xds:"shown=Addresses"`
-	// The hostname to use instead of the addresses, if any.
+	// The endpoint's hostname. It is the authority of calls with authority rewriting (A81),
+	// and the SNI of connections (A101).
 	Hostname string
 	// The health status that the control plane reports.
 	Health Health
 	// The endpoint's share of the traffic of its locality.
 	Weight uint32
+	// The endpoint's metadata by key (A83, A86).
+	Metadata map[string]resource.Metadatum
 
 	meta resource.Meta
 }
@@ -123,5 +127,6 @@ func (u *Update) Equal(o *Update) bool {
 	return slices.Equal(u.addresses, o.addresses) &&
 		u.Hostname == o.Hostname &&
 		u.Health == o.Health &&
-		u.Weight == o.Weight
+		u.Weight == o.Weight &&
+		convert.EqualValues(u.Metadata, o.Metadata)
 }

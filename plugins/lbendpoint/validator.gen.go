@@ -5,16 +5,29 @@ package lbendpoint
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // validate checks the rules about one LbEndpoint.
 func validate(m *wireLbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if m.GetEndpoint().GetAddress() == nil {
-		v.Add(p.Field("endpoint.address"), nil, "must be set")
+		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
 	if x := m.GetLoadBalancingWeight(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("load_balancing_weight"), x.GetValue(), "must be at least 1")
+	}
+	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
+		q := p.Item("endpoint.additional_addresses", i)
+		validateEndpointAdditionalAddresses(&q, x, v)
+	}
+}
+
+// validateEndpointAdditionalAddresses checks the rules about one
+// Endpoint.AdditionalAddress.
+func validateEndpointAdditionalAddresses(p *resource.Path, m *wireEndpointAdditionalAddress, v *resource.Violations) {
+	if m.GetAddress() == nil {
+		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}
 }
 

@@ -203,6 +203,7 @@ func (m *wireEndpointAdditionalAddress) GetAddress() *wireAddress {
 type wireLbEndpoint struct {
 	Endpoint               wireEndpoint
 	HealthStatus           corev3.HealthStatus
+	Metadata               *corev3.Metadata
 	LoadBalancingWeight    wire.Wrapper[uint32]
 	setLoadBalancingWeight bool
 	whichHostIdentifier    int32 // the number of the member that is set
@@ -228,6 +229,9 @@ func (m *wireLbEndpoint) parse(r *wire.Reader) {
 		case 2<<3 | wire.Varint:
 			// health_status
 			m.HealthStatus = corev3.HealthStatus(r.Int32())
+		case 3<<3 | wire.Len:
+			// metadata
+			wire.Unmarshal(r, &m.Metadata)
 		case 4<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
@@ -251,6 +255,13 @@ func (m *wireLbEndpoint) GetHealthStatus() corev3.HealthStatus {
 		return 0
 	}
 	return m.HealthStatus
+}
+
+func (m *wireLbEndpoint) GetMetadata() *corev3.Metadata {
+	if m == nil {
+		return nil
+	}
+	return m.Metadata
 }
 
 func (m *wireLbEndpoint) GetLoadBalancingWeight() *wire.Wrapper[uint32] {

@@ -48,6 +48,11 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.LbEndpo
 	u.Hostname = m.GetEndpoint().GetHostname()
 	u.Health = messageDecodeHealth(m.GetHealthStatus())
 	u.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
+	if x, err := metadata(dc, m.GetMetadata()); err != nil {
+		v.AddError(p.Field("metadata"), err)
+	} else {
+		u.Metadata = x
+	}
 }
 
 // messageDecodeHealth reads one Health; any other number is HealthUnhealthy.
@@ -64,10 +69,22 @@ func messageDecodeHealth(x corev3.HealthStatus) Health {
 func messageValidate(m *endpointv3.LbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if m.GetEndpoint().GetAddress() == nil {
-		v.Add(p.Field("endpoint.address"), nil, "must be set")
+		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
 	if x := m.GetLoadBalancingWeight(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("load_balancing_weight"), x.GetValue(), "must be at least 1")
+	}
+	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
+		q := p.Item("endpoint.additional_addresses", i)
+		messageValidateEndpointAdditionalAddresses(&q, x, v)
+	}
+}
+
+// messageValidateEndpointAdditionalAddresses checks the rules about one
+// Endpoint.AdditionalAddress.
+func messageValidateEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations) {
+	if m.GetAddress() == nil {
+		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}
 }
 

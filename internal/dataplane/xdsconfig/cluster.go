@@ -62,11 +62,13 @@ func (w *traversal) enter(name string, n *clusterWatch) bool {
 	case cluster.Aggregate:
 		return w.aggregate(name, n)
 	case cluster.EDS:
-		e := watch(w.Watcher, w.watches.endpoints, endpoint.Type(), d.ServiceName)
-		if !e.known {
+		e := w.watchEndpoints(d.ServiceName)
+		if !e.known || !w.join(e) {
 			return false
 		}
-		w.derive(name, n, e.version, func() Cluster { return w.eds(n, e) })
+		if !w.over() {
+			w.derive(name, n, max(e.version, e.joined.version), func() Cluster { return w.eds(n, e) })
+		}
 	case cluster.Static:
 		w.derive(name, n, 0, func() Cluster { return w.static(n, d.Endpoints) })
 	case cluster.StrictDNS:
@@ -92,19 +94,19 @@ func (w *traversal) derive(name string, n *clusterWatch, below uint64, create fu
 }
 
 // eds returns a cluster with the endpoints of its EDS resource.
-func (w *traversal) eds(n *clusterWatch, e *resourceWatch[*endpoint.Update]) Cluster {
+func (w *traversal) eds(n *clusterWatch, e *endpointWatch) Cluster {
 	c := Cluster{Update: n.update}
 	if e.err != nil {
 		c.Note = w.note(e.err, n.ambient)
 		return c
 	}
-	c.Localities, c.Drops = e.update.Localities, e.update.Drops
+	c.Localities, c.Drops = e.joined.localities, e.update.Drops
 	var empty error
 	if len(c.Localities) == 0 {
 		empty = fmt.Errorf("%s %s: has no locality with weight [server %s, node %s]", resource.Describe(endpoint.Type()).ShortName(),
 			printable.Quote(e.update.Name().String(), printable.Short), e.update.Server().URI(), w.options.NodeID)
 	}
-	c.Note = w.note(empty, e.ambient, n.ambient)
+	c.Note = w.note(slices.Concat([]error{empty}, e.joined.errs, []error{e.ambient, n.ambient})...)
 	return c
 }
 

@@ -37,6 +37,7 @@ type traversal struct {
 	summaries map[*clusterWatch]*summary // by aggregate
 	clusters  int                        // the number of clusters
 	leaves    int                        // the number of leaves of all aggregates
+	lists     int                        // the number of list collections
 	err       error                      // a limit was exceeded
 }
 

@@ -6,7 +6,7 @@ import "testing"
 // not have.
 func TestUnwatchableNames(t *testing.T) {
 	in(t, "", func(w *world) {
-		const c, reason = "xdstp://nobody/envoy.config.cluster.v3.Cluster/c", `: bootstrap: authorities["nobody"] = missing; the bootstrap has no authorities`
+		const c, reason = "xdstp://nobody/envoy.config.cluster.v3.Cluster/c", `: bootstrap: authorities["nobody"] = missing; must be one of ["e"]`
 		w.rds("r")
 		w.eds("a", "xdstp://nobody/envoy.config.endpoint.v3.ClusterLoadAssignment/e")
 		w.route(hosts("a", c))

@@ -57,14 +57,15 @@ type watches struct {
 	listeners map[string]*resourceWatch[*listener.Update]
 	routes    map[string]*resourceWatch[*route.Update]
 	clusters  map[string]*clusterWatch
-	endpoints map[string]*resourceWatch[*endpoint.Update]
+	endpoints map[string]*endpointWatch
+	lists     map[string]*listWatch
 	names     map[string]*dnsWatch // of LOGICAL_DNS clusters
 }
 
 func newWatches() watches {
 	return watches{
 		listeners: make(map[string]*resourceWatch[*listener.Update]), routes: make(map[string]*resourceWatch[*route.Update]),
-		clusters: make(map[string]*clusterWatch), endpoints: make(map[string]*resourceWatch[*endpoint.Update]),
+		clusters: make(map[string]*clusterWatch), endpoints: make(map[string]*endpointWatch), lists: make(map[string]*listWatch),
 		names: make(map[string]*dnsWatch),
 	}
 }
@@ -91,9 +92,14 @@ func (n *resourceWatch[U]) subscribe(w *Watcher, t resource.TypeOf[U], name stri
 	n.watcher = w
 	var err error
 	if n.stop, err = t.Subscribe(w.client, name, n.notify); err != nil {
-		w.version++
-		n.stop, n.known, n.err, n.version = func() {}, true, err, w.version
+		n.fail(w, err)
 	}
+}
+
+// fail makes an error the state of a resource that cannot be watched.
+func (n *resourceWatch[U]) fail(w *Watcher, err error) {
+	w.version++
+	n.stop, n.known, n.err, n.version = func() {}, true, err, w.version
 }
 
 // watch finds or starts the watch of a resource.
@@ -141,6 +147,7 @@ func (w *Watcher) prune(complete bool) {
 	prune(w.watches.routes, w.traversals, complete)
 	prune(w.watches.clusters, w.traversals, complete)
 	prune(w.watches.endpoints, w.traversals, complete)
+	prune(w.watches.lists, w.traversals, complete)
 	prune(w.watches.names, w.traversals, complete)
 }
 
@@ -191,6 +198,10 @@ func (w *Watcher) findPending() error {
 	}
 	if name, ok := firstPending(w.watches.endpoints, w.traversals); ok {
 		return w.unanswered(endpoint.Type(), name)
+	}
+	if name, ok := firstPending(w.watches.lists, w.traversals); ok {
+		t, _ := w.listType()
+		return w.unanswered(t, name)
 	}
 	if name, ok := firstPending(w.watches.names, w.traversals); ok {
 		return fmt.Errorf("the DNS name %q of a LOGICAL_DNS cluster: %w [node %s]", name, errUnanswered, w.options.NodeID)

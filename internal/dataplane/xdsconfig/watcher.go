@@ -101,8 +101,8 @@ type Options struct {
 	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
 	// Limit is the limit of the clusters that routes, aggregates and calls lead to, whether they
-	// exist or not. The limit of the leaves of all aggregates together is 16 times as high. 0 means
-	// 20,000.
+	// exist or not. It is also the limit of the list collections of their endpoints. The limit of the
+	// leaves of all aggregates together is 16 times as high. 0 means 20,000.
 	Limit int
 	// Servers returns the servers that are asked for a resource, for errors. With nil, errors do
 	// not name them.

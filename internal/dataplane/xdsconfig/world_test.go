@@ -26,6 +26,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/lbendpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -50,12 +51,13 @@ func in(t *testing.T, features string, test func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}], "server_features": [%s]}], "node": {"id": "n"}}`, features))
+		config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}], "server_features": [%s]}], "authorities": {"e": {}}, "node": {"id": "n"}}`, features))
 		if err != nil {
 			t.Fatal(err)
 		}
 		reg := registry.New()
 		standard.Register(reg)
+		lbendpoint.Register(reg)
 		reg.Extend(&resource.ClusterSpecifier{
 			Config: "google.protobuf.Empty",
 			Parse: func(*resource.DecodeContext, resource.TypedConfig) (resource.LBConfig, error) {
@@ -67,7 +69,7 @@ func in(t *testing.T, features string, test func(*world)) {
 			t.Fatal(err)
 		}
 		server := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
-			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()})
+			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()}, memoryads.Type{URL: listURL})
 		c, err := client.New(config, types, client.Options{Transport: memoryads.Network{"memory": server}})
 		if err != nil {
 			t.Fatal(err)
