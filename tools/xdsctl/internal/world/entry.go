@@ -66,7 +66,7 @@ type World interface {
 	// Lookup returns a resource. Nil means that the world does not have it. An error means that the
 	// world cannot be reached.
 	Lookup(ctx context.Context, typ, name string) (*Entry, error)
-	// Close releases what the world holds.
+	// Close ends the subscriptions of the world.
 	Close() error
 }
 

@@ -18,7 +18,7 @@ type Live struct {
 	Client *xdsforge.Client
 	// Timeout is the limit of the wait for a resource.
 	Timeout time.Duration
-	// Follow subscribes to what a resource refers to as soon as it arrives, so that a caller that looks
+	// Follow subscribes to the references of a resource as soon as it arrives, so that a caller that looks
 	// one after the other up waits for all of them together. At most maxFollowed are subscribed to.
 	Follow bool
 
