@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -47,7 +48,7 @@ func (f *clientFilter) NewStream(ctx context.Context, call *httpfilter.ClientCal
 		}
 		return s, nil
 	}
-	go func() {
+	go func() { //nolint:contextcheck // the stream has the context of the call
 		if s.proceed(md, begun) == nil && f.config.Modes.RequestMessages {
 			s.forward()
 		}
@@ -98,7 +99,12 @@ func (s *clientStream) proceed(md metadata.MD, begun time.Time) error {
 // open begins the rest of the call.
 func (s *clientStream) open(ctx context.Context, begun time.Time) error {
 	s.metrics.record(ctx, clientHeaders, s.call.Cluster, begun)
-	rest, err := s.begin(ctx)
+	var opts []grpc.CallOption
+	if s.config.Modes.RequestMessages && !s.config.ObservabilityMode {
+		// The program may forbid the compression of a message. The messages of the processor do not have this property (A93).
+		opts = append(opts, grpc.UseCompressor(encoding.Identity))
+	}
+	rest, err := s.begin(ctx, opts...)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func set(name, value, remove string) *extprocv3.HeaderMutation {
 // The processor changes headers, messages and trailers of both directions.
 func TestChanges(t *testing.T) {
 	w := newWorld(t, echo)
-	w.Handle(changing(func(in *request, out *response) []*response {
+	w.Handle(changing(func(_ *request, out *response) []*response {
 		switch r := out.GetResponse().(type) {
 		case *extprocv3.ProcessingResponse_RequestHeaders:
 			r.RequestHeaders.Response = &extprocv3.CommonResponse{HeaderMutation: set("x-user", "bob", "x-no")}
@@ -65,6 +65,9 @@ func TestChanges(t *testing.T) {
 	}
 	if md := c.Trailer(); strings.Join(md["x-trailer"], ",") != "3" || md["x-end"] != nil {
 		t.Errorf("the trailer is %v; want x-trailer only", md)
+	}
+	if len(c.options) != 1 || c.options[0].(grpc.CompressorCallOption).CompressorType != "identity" {
+		t.Errorf("the options of the call are %v; want no compression", c.options)
 	}
 	if c.sent["x-no"] != nil || strings.Join(c.call.Metadata["x-user"], ",") != "bob" {
 		t.Errorf("the rest of the call has %v, and later filters see %v; want x-user bob", c.sent, c.call.Metadata)
@@ -273,5 +276,36 @@ func TestTrailersOnly(t *testing.T) {
 		if !<-ended || len(ended) > 0 {
 			t.Error("the processor does not receive one event with the end of the response")
 		}
+	}
+}
+
+// A message does not pass the headers that wait for a response. The response to a call without headers has the trailers of both.
+func TestOrder(t *testing.T) {
+	w := newWorld(t, echo)
+	w.Handle(changing(func(in *request, out *response) []*response {
+		if in.GetResponseHeaders() != nil {
+			out.GetResponseHeaders().Response = &extprocv3.CommonResponse{Status: extprocv3.CommonResponse_CONTINUE_AND_REPLACE}
+		}
+		return []*response{out}
+	}))
+	if got, err := w.client(headerModes).exchange("a"); got != "" || status.Code(err) != codes.Internal {
+		t.Errorf("%q, %v; want no message and INTERNAL", got, err)
+	}
+	w = newWorld(t, func(s grpc.ServerStream) error {
+		s.SetTrailer(metadata.Pairs("x-end", "1"))
+		return status.Error(codes.NotFound, "none")
+	})
+	w.Handle(changing(func(in *request, out *response) []*response {
+		if in.GetResponseHeaders() != nil {
+			out.Response = &extprocv3.ProcessingResponse_ImmediateResponse{ImmediateResponse: &extprocv3.ImmediateResponse{
+				GrpcStatus: &extprocv3.GrpcStatus{Status: 9}, Headers: set("x-reason", "2", "x"),
+			}}
+		}
+		return []*response{out}
+	}))
+	c := w.client(headerModes)
+	_, err := c.exchange("a")
+	if md := c.Trailer(); status.Code(err) != codes.FailedPrecondition || strings.Join(append(md["x-end"], md["x-reason"]...), "") != "12" {
+		t.Errorf("%v, trailer %v; want FAILED_PRECONDITION and both trailers", err, md)
 	}
 }

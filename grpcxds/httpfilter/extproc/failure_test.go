@@ -96,7 +96,7 @@ func TestObservabilityMode(t *testing.T) {
 			in, err := s.Recv()
 			if err != nil {
 				ended <- err
-				return nil
+				return nil //nolint:nilerr // the test expects the end
 			}
 			mu.Lock()
 			events = append(events, fmt.Sprintf("%T", in.GetRequest())[len("*ext_procv3.ProcessingRequest_"):])
@@ -111,8 +111,8 @@ func TestObservabilityMode(t *testing.T) {
 	})
 	c := w.client(allModes+`, "observability_mode": true, "deferred_close_timeout": "60s"`, "x-user", "bob")
 	got, err := c.exchange("a", "b")
-	if got != "a,b" || err != nil {
-		t.Errorf("%q, %v; want a,b", got, err)
+	if got != "a,b" || err != nil || len(c.options) > 0 {
+		t.Errorf("%q, %v, %d options; want a,b and the compression of the program", got, err, len(c.options))
 	}
 	close(over)
 	if err := <-ended; !errors.Is(err, io.EOF) {
@@ -138,7 +138,7 @@ func TestStreamsEnd(t *testing.T) {
 		}
 		<-s.Context().Done()
 		ended <- struct{}{}
-		return nil
+		return nil //nolint:nilerr // the test expects the end
 	})
 	c := w.client(headerModes + `, "observability_mode": true, "deferred_close_timeout": "0.05s"`)
 	if got, err := c.exchange("a"); got != "a" || err != nil {

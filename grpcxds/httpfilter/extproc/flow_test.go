@@ -285,3 +285,60 @@ func TestOneResponse(t *testing.T) {
 		}
 	}
 }
+
+// A processor that drains has a window for all messages that it has, although it gets no window updates after the half-close.
+func TestDrainHasAWindow(t *testing.T) {
+	const n, at = 10, 6
+	w := newWorld(t, echo)
+	w.Handle(func(s fakeextproc.Stream) error {
+		var held []*response
+		credit := int64(65536)
+		for {
+			in, err := s.Recv()
+			if err != nil {
+				break
+			}
+			credit += in.GetClientWindowUpdate().GetWindowIncrementSidestreamToUpstream()
+			out := fakeextproc.Reply(in)
+			if out == nil {
+				continue
+			}
+			if in.GetRequestBody() == nil {
+				if err := s.Send(out); err != nil {
+					return err
+				}
+				continue
+			}
+			held = append(held, out)
+			update := &response{RequestDrain: len(held) == at, ServerWindowUpdate: &extprocv3.ProcessingResponse_ServerWindowUpdate{
+				WindowIncrementDownstreamToSidestream: int64(len(in.GetRequestBody().GetBody())),
+			}}
+			if err := s.Send(update); err != nil {
+				return err
+			}
+		}
+		for _, out := range held {
+			if credit <= 0 {
+				return status.Error(codes.ResourceExhausted, "no window")
+			}
+			credit -= int64(len(fakeextproc.Message(out).GetBody()))
+			if err := s.Send(out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c := w.client(`"processing_mode": {"request_body_mode": "GRPC", "response_header_mode": "SKIP"}`)
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		for i := range n {
+			c.say(fmt.Sprint(i, strings.Repeat("x", 30_000)))
+		}
+		_ = c.CloseSend()
+	})
+	got, err := c.hear()
+	sender.Wait()
+	if m := strings.Count(got, ",") + 1; m != n || err != nil {
+		t.Errorf("%d messages, %v; want %d", m, err, n)
+	}
+}

@@ -110,7 +110,7 @@ type clientCall struct {
 	call    *httpfilter.ClientCall
 	sent    metadata.MD
 	below   context.Context //nolint:containedctx // of the rest of the call
-	cleanup func()
+	options []grpc.CallOption
 }
 
 // client begins a call with streams in both directions.
@@ -134,7 +134,7 @@ func (w *world) clientOf(config any, serverStreams bool, md ...string) *clientCa
 	ctx = metadata.AppendToOutgoingContext(ctx, md...)
 	rest := func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		c.sent, _ = metadata.FromOutgoingContext(ctx)
-		c.below = ctx
+		c.below, c.options = ctx, opts
 		return w.backend.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: serverStreams}, "/p.S/M", opts...)
 	}
 	c.ClientStream, err = i.NewStream(ctx, c.call, rest)
