@@ -87,6 +87,23 @@ func TestGeneratedCookies(t *testing.T) {
 	}
 }
 
+// A generated cookie is added to the cookies of the endpoint.
+func TestGeneratedCookieBesideOthers(t *testing.T) {
+	rt := single(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Set-Cookie", "own=1") }), `hash_policy { cookie { name: "user" ttl {} } }`)
+	r, err := http.NewRequestWithContext(soon(t), http.MethodGet, "http://svc/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := rt.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Values("Set-Cookie"); len(got) != 2 || got[0] != "own=1" || !strings.HasPrefix(got[1], "user=") {
+		t.Errorf("the cookies are %q; want that of the endpoint and a generated one", got)
+	}
+}
+
 // The policy random picks each endpoint with the same probability, independent of the request before.
 func TestRandom(t *testing.T) {
 	w := newWorld(t)
