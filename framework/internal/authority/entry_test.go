@@ -176,7 +176,7 @@ func TestRecordsOfResults(t *testing.T) {
 		r := newRig(t)
 		r.run("watch endpoint a")
 		res := Result{Name: name(t, "a"), Version: "1", Update: r.update(0, "a", "1")}
-		if r.m.Wants(endpoints, &res, 1); res.Record != r.handles["endpoint a"] {
+		if got := r.m.Wants(endpoints, &res, 1); got != Wanted || res.Record != r.handles["endpoint a"] {
 			t.Fatalf("Wants found the record %v, want that of the watch", res.Record)
 		}
 		if again {
