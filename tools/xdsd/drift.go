@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/store/etcd"
 )
 
@@ -111,7 +113,8 @@ func (d *drift) fetch(ctx context.Context, peer string) (list []digestStatus, er
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		reason, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason)) // the status is the error
-		return nil, fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(reason))
+		text := resp.Status + ": " + string(bytes.TrimSpace(reason))
+		return nil, errors.New(printable.Text(text, printable.Whole)) // it must not forge lines of the log
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDigests+1))
 	if err != nil {
@@ -171,7 +174,8 @@ func (d *drift) compare(peer string, theirs []digestStatus) {
 	}
 }
 
-// differing returns the types with different sums, the first ones of many.
+// differing returns the types with different sums, the first ones of many. Another daemon may have chosen their names, so they
+// are clipped and escaped.
 func differing(a, b map[string]uint64) []string {
 	types := make(map[string]bool)
 	for t, sum := range a {
@@ -181,9 +185,13 @@ func differing(a, b map[string]uint64) []string {
 		types[t] = a[t] != sum
 	}
 	maps.DeleteFunc(types, func(_ string, differs bool) bool { return !differs })
-	list := slices.Sorted(maps.Keys(types))
-	if more := len(list) - maxTypes; more > 0 {
-		list = append(list[:maxTypes], fmt.Sprintf("and %d more types", more))
+	all := slices.Sorted(maps.Keys(types))
+	list := make([]string, 0, maxTypes+1)
+	for _, t := range all[:min(maxTypes, len(all))] {
+		list = append(list, printable.Text(t, printable.Short))
+	}
+	if more := len(all) - maxTypes; more > 0 {
+		list = append(list, fmt.Sprintf("and %d more types", more))
 	}
 	return list
 }

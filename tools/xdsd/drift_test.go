@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A daemon that does not send digests is reported with the reason. Its response is bounded, and it cannot send the
@@ -20,6 +22,7 @@ func TestDigestsOfOthers(t *testing.T) {
 	mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "host = a; use -http-hosts"+strings.Repeat("x", 2*maxReason), http.StatusMisdirectedRequest)
 	})
+	mux.HandleFunc("/forged", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x\nxdsd: all is well\x1b[2J", 500) })
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("[" + strings.Repeat(" ", maxDigests) + "]")) // the daemon may be gone
 	})
@@ -32,7 +35,7 @@ func TestDigestsOfOthers(t *testing.T) {
 	d := newDrift(&app{stdout: &out, stderr: &out}, nil)
 	defer d.client.CloseIdleConnections()
 	for path, want := range map[string]string{
-		"/refused": "421 Misdirected Request: host = a; use -http-hosts", "/large": "more than 16777216 bytes", "/moved": "302 Found", "/digests": "",
+		"/refused": "421 Misdirected Request: host = a; use -http-hosts", "/forged": `x\nxdsd: all is well\x1b[2J`, "/large": "more than 16777216 bytes", "/moved": "302 Found", "/digests": "",
 	} {
 		list, err := d.fetch(t.Context(), peer.URL+path)
 		if want == "" && (err != nil || len(list) != 1 || list[0].Revision != 7) {
@@ -73,6 +76,10 @@ func TestDifferingTypes(t *testing.T) {
 	if fmt.Sprint(got) != "[other ours theirs]" {
 		t.Errorf("types = %q", got)
 	}
+	forged := "a\nxdsd: all is well\x1b[2J" + strings.Repeat("x", 1<<20)
+	if got := differing(nil, map[string]uint64{forged: 1}); len(got) != 1 || strings.ContainsAny(got[0], "\n\x1b") || len(got[0]) > 2*printable.Short {
+		t.Errorf("a forged type = %.1000q; want it escaped and clipped", got)
+	}
 	many := make(map[string]uint64)
 	for i := range maxTypes + 5 {
 		many[fmt.Sprintf("t%02d", i)] = 1
@@ -90,6 +97,7 @@ func TestBadPermissions(t *testing.T) {
 		{"[" + entry + "]", ""},
 		{`[{"client": ["anyone"]}]`, `unknown field "client"`},
 		{"[" + entry + "] []", "one list"},
+		{"[" + entry + "] ] garbage", "one list"},
 		{"null", "must be a list"},
 		{"{}", "cannot unmarshal object"},
 		{strings.Repeat(" ", maxPermissions) + "[]", "more than 16777216 bytes"},

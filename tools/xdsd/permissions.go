@@ -33,7 +33,7 @@ func readPermissions(path string) (list []serve.Permission, err error) {
 	if err := d.Decode(&list); err != nil {
 		return nil, err
 	}
-	if d.More() {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) { // More would accept a closing bracket
 		return nil, errors.New("the file must have one list")
 	}
 	if list == nil {
