@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -37,6 +38,7 @@ func TestSummaryCountsResources(t *testing.T) {
 		for _, name := range []string{"xdstp://e/test.Thing/c", "a", "b", "d"} {
 			follow(t.Context(), t, c, things, name)
 		}
+		<-time.NewTimer(time.Second).C // requests for several names have a pace
 		synctest.Wait()
 		count := func(authority, state string, cached bool) status.Count {
 			return status.Count{Authority: authority, OldStyle: authority == "", Type: "test.Thing", State: state, Cached: cached, Resources: 1}
