@@ -2,6 +2,7 @@ package grpcxds_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -116,12 +117,11 @@ func TestExtProcUnderUpdates(t *testing.T) {
 					return
 				default:
 				}
-				got, err := "", error(nil)
+				send := stream
 				if i%2 == 0 {
-					got, err = call(ctx, cc, "/p.S/M")
-				} else {
-					got, err = stream(ctx, cc)
+					send = func(ctx context.Context, cc *grpc.ClientConn) (string, error) { return call(ctx, cc, "/p.S/M") }
 				}
+				got, err := send(ctx, cc)
 				if got != "proc+proc" || err != nil {
 					t.Errorf("a call during updates: %q, %v; want proc+proc", got, err)
 					return
@@ -149,7 +149,7 @@ func stream(ctx context.Context, cc *grpc.ClientConn) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.SendMsg(wrapperspb.String("?")); err != nil && err != io.EOF {
+	if err := s.SendMsg(wrapperspb.String("?")); err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	if err := s.CloseSend(); err != nil {
@@ -159,7 +159,7 @@ func stream(ctx context.Context, cc *grpc.ClientConn) (string, error) {
 	if err := s.RecvMsg(out); err != nil {
 		return "", err
 	}
-	if err := s.RecvMsg(new(wrapperspb.StringValue)); err != io.EOF {
+	if err := s.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("after the only response: %w", err)
 	}
 	return out.GetValue(), nil

@@ -1,6 +1,7 @@
 package statedir
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"os"
@@ -87,10 +88,10 @@ func TestFormat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(again) != string(want) {
+		if !bytes.Equal(again, want) {
 			t.Errorf("%s: the file has %q, want %q", name, again, want)
 		}
-		if key == nil && string(b) != string(want) {
+		if key == nil && !bytes.Equal(b, want) {
 			t.Errorf("new file = %q, want %q", want, b)
 		}
 	}

@@ -309,9 +309,10 @@ func TestDrainHasAWindow(t *testing.T) {
 				continue
 			}
 			held = append(held, out)
-			update := &response{RequestDrain: len(held) == at, ServerWindowUpdate: &extprocv3.ProcessingResponse_ServerWindowUpdate{
+			update := &response{ServerWindowUpdate: &extprocv3.ProcessingResponse_ServerWindowUpdate{
 				WindowIncrementDownstreamToSidestream: int64(len(in.GetRequestBody().GetBody())),
 			}}
+			update.RequestDrain = len(held) == at //nolint:staticcheck // A93 has this field
 			if err := s.Send(update); err != nil {
 				return err
 			}

@@ -261,9 +261,9 @@ func TestIdleSubchannelOfThePolicyConnects(t *testing.T) {
 func TestChannelPicksForSessions(t *testing.T) {
 	inSession(t, func(s *sessionStage) {
 		s.first("a")
-		cluster := new(slot)
-		cluster.set(s.picker())
-		p := &routePicker{children: map[string]*slot{"c": cluster}}
+		child := new(slot)
+		child.set(s.picker())
+		p := &routePicker{children: map[string]*slot{"c": child}}
 		sent := func(ctx context.Context, p *routePicker) map[string]int {
 			sent := make(map[string]int)
 			for range 4 {
