@@ -204,13 +204,15 @@ func (x *exchange) endImmediately(m *extprocv3.ImmediateResponse) error {
 	return nil
 }
 
-// last returns the pending event that ends the response, or nil.
+// last returns the pending event that ends the response, or nil. Headers are answered before trailers.
 func (x *exchange) last() *reply {
-	if x.trailers.sent && !x.trailers.answered {
-		return &x.trailers
-	}
-	if h := &x.response.headers; x.only && h.sent && !h.answered {
+	switch h := &x.response.headers; {
+	case h.sent && !h.answered && x.only:
 		return h
+	case h.sent && !h.answered:
+		return nil
+	case x.trailers.sent && !x.trailers.answered:
+		return &x.trailers
 	}
 	return nil
 }
