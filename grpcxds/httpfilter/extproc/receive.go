@@ -17,6 +17,7 @@ func (x *exchange) receive() {
 	for {
 		m, err := x.stream.Recv()
 		x.mu.Lock()
+		drained := x.drained
 		switch {
 		case x.phase >= failed || x.config.ObservabilityMode: // responses have no effect (A93)
 		case err == nil:
@@ -28,15 +29,17 @@ func (x *exchange) receive() {
 		if ended {
 			x.finish(err)
 		}
-		drained := x.phase == draining
+		drains := x.drained && !drained
 		x.mu.Unlock()
 		if ended {
 			x.cancel()
 			x.drop()
 			return
 		}
-		if drained {
-			x.halfClose() // or the goroutine that sends an event does it
+		if drains {
+			// The last window update may wait until the processor reads, and the processor until this loop reads. If another
+			// goroutine sends an event, that one half-closes the stream.
+			go x.halfClose()
 		}
 	}
 }
