@@ -143,7 +143,7 @@ func (j *joined) join(last *joined, nodeID string) {
 	switch {
 	case len(j.lists) == 0:
 		j.localities = j.update.Localities
-	case j.update == last.update && slices.Equal(j.contents, last.contents):
+	case j.update == last.update && slices.Equal(j.lists, last.lists) && slices.Equal(j.contents, last.contents):
 		j.localities, j.twice = last.localities, last.twice
 	default:
 		j.combine()

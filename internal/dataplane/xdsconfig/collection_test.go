@@ -192,6 +192,39 @@ func TestLimitOfLists(t *testing.T) {
 	})
 }
 
+// A list that a limit had cut off has its newest endpoints when it comes back, although the EDS resource is the same.
+func TestListsAfterALimit(t *testing.T) {
+	in(t, "", func(w *world) {
+		w.watcher.Close()
+		w.listener(fmt.Sprintf("route_config { %s }", hosts("z", "a")))
+		w.eds("z", "")
+		w.eds("a", "")
+		w.localities("z", "")
+		w.localities("a", "one", "two")
+		w.list("one", ports(1)...)
+		w.list("two", ports(2)...)
+		w.list("three", ports(3)...)
+		limited, news := w.limited(w.client, 2)
+		defer limited.Close()
+		limited.Start()
+		w.settle()
+		if got := <-news; !strings.Contains(got, "a=[10.0.0.1:1,10.0.0.1:2]") {
+			t.Errorf("the configuration is %s; want the endpoints of both lists", got)
+		}
+		w.localities("z", "three")
+		w.settle()
+		if got := <-news; !strings.Contains(got, "more list collections than the limit allows: 2") {
+			t.Errorf("the configuration is %s; want the error of the limit", got)
+		}
+		w.list("two", ports(4)...)
+		w.localities("z", "")
+		w.settle()
+		if got := <-news; !strings.Contains(got, "a=[10.0.0.1:1,10.0.0.1:4]") {
+			t.Errorf("the configuration is %s; want the newest endpoints", got)
+		}
+	})
+}
+
 // A client has the feature only if it has the type (A95).
 func TestFeatureOfLists(t *testing.T) {
 	for _, with := range []bool{true, false} {
