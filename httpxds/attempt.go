@@ -65,8 +65,11 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		if err == nil {
 			return resp, nil
 		}
-		next := again(r, lease, lease.Written()-before, err)
-		if next == nil || n >= maxReplays || ctx.Err() != nil {
+		var next *http.Request
+		if n < maxReplays && ctx.Err() == nil { // otherwise nobody would close the body of next
+			next = again(r, lease, lease.Written()-before, err)
+		}
+		if next == nil {
 			lease.Pick.Done(balancer.DoneInfo{Err: failureOf(ctx, err), BytesSent: true})
 			return nil, x.broken(ctx, lease, err)
 		}
@@ -81,6 +84,7 @@ var errInsecure = errors.New("the control plane did not configure TLS for the cl
 func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*http.Response, error) {
 	if r.URL.Scheme == "https" && !l.Secure() {
 		l.Release()
+		closeBody(r)
 		return nil, errInsecure
 	}
 	if host := l.Pick.Metadata[":authority"]; len(host) > 0 { // the endpoint's hostname (A81)
@@ -139,7 +143,13 @@ func (x *exchange) perTry(ctx context.Context, r *http.Request) (limited *http.R
 	} else {
 		x.cancel = cancel
 	}
-	return r.WithContext(ctx), timer.Stop
+	return r.WithContext(ctx), func() bool {
+		if timer.Stop() {
+			return true
+		}
+		cancel(errPerTry) // the function of the timer may not have run yet
+		return false
+	}
 }
 
 func alwaysInTime() bool { return true }

@@ -1,6 +1,7 @@
 package httpxds_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,12 +79,13 @@ func TestBodiesOfRetriesAreClosed(t *testing.T) {
 	defer ending.Close()
 	const retry = `retry_policy { retry_on: "5xx,connect-failure" num_retries { value: 2 } retry_back_off { base_interval { %s } max_interval { %s } } }`
 	short, long := fmt.Sprintf(retry, "nanos: 1000000", "nanos: 1000000"), fmt.Sprintf(retry, "seconds: 3600", "seconds: 36000")
-	for name, test := range map[string]struct{ cluster, route, addr string }{
+	for name, test := range map[string]struct{ cluster, route, addr, scheme string }{
 		"all retries":           {route: short, addr: addr},
-		"a limit of retries":    {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, addr},
+		"a limit of retries":    {`circuit_breakers { thresholds { max_retries { value: 0 } } }`, short, addr, ""},
 		"the end of the time":   {route: "timeout { nanos: 50000000 } " + long, addr: addr},
 		"no connection":         {route: short, addr: "127.0.0.1:1"},
 		"an endpoint that ends": {route: short, addr: ending.Listener.Addr().String()},
+		"no TLS":                {route: short, addr: addr, scheme: "https"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -95,7 +97,7 @@ func TestBodiesOfRetriesAreClosed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc/", body)
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, cmp.Or(test.scheme, "http")+"://svc/", body)
 			if err != nil {
 				t.Fatal(err)
 			}

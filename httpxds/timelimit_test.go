@@ -55,6 +55,14 @@ func TestLateResponse(t *testing.T) {
 		if stop() || !errors.Is(context.Cause(r.Context()), errPerTry) {
 			t.Errorf("the attempt ends by %v, and its response counts; want that it does not", context.Cause(r.Context()))
 		}
+		for range 1000 { // the response comes at the same time as the function of the timer runs
+			r, stop := x.perTry(t.Context(), new(http.Request))
+			<-time.NewTimer(time.Second).C
+			if !stop() && !errors.Is(context.Cause(r.Context()), errPerTry) {
+				t.Fatalf("the time has passed, but the attempt ends by %v", context.Cause(r.Context()))
+			}
+			x.cancel = nil
+		}
 		if _, stop = x.perTry(t.Context(), new(http.Request)); !stop() {
 			t.Error("a response in time does not count")
 		}
