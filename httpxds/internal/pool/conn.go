@@ -229,14 +229,16 @@ const closing = math.MinInt32
 
 // closeUnused closes the connection if it has no request.
 func (c *conn) closeUnused() {
-	if !c.busy.CompareAndSwap(0, closing) {
-		return
+	for c.busy.CompareAndSwap(0, closing) {
+		if c.InFlight() == 0 {
+			c.close()
+			return
+		}
+		c.busy.Add(-closing)
+		if c.InFlight() > 0 {
+			return // the end of the last request calls closeUnused again
+		}
 	}
-	if c.InFlight() == 0 {
-		c.close()
-		return
-	}
-	c.busy.Add(-closing)
 }
 
 // Broken closes a connection whose request has failed in a way that leaves it unusable.

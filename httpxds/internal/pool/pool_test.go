@@ -225,3 +225,31 @@ func TestDrain(t *testing.T) {
 	}
 	<-closed
 }
+
+// TestDrainedConnectionCloses expects a connection to close after its last request, also if the request ends while another
+// goroutine checks for requests.
+func TestDrainedConnectionCloses(t *testing.T) {
+	for range 300 {
+		w := newWorld(t, HTTP1)
+		sc, states := w.subConn(w.addr)
+		sc.Connect()
+		w.await(states, connectivity.Ready)
+		c := sc.conns[0]
+		if !c.reserve() {
+			t.Fatal("a new connection refuses a request")
+		}
+		c.spent.Store(true)
+		released := make(chan struct{})
+		go func() {
+			defer close(released)
+			c.Release()
+		}()
+		for c.InFlight() > 0 {
+			c.closeUnused()
+		}
+		<-released
+		if c.Err() == nil {
+			t.Fatal("the connection stays open")
+		}
+	}
+}
