@@ -78,6 +78,39 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// A table gets smaller when it has more than 8 slots for each value, and not before.
+func TestSmallerTable(t *testing.T) {
+	var table byname.Table[*value]
+	var all []*value
+	for i := range 600 {
+		all = append(all, &value{fmt.Sprint(i)})
+		table.Set(all[i].name, all[i], nameOf)
+	}
+	slots := byname.Slots(&table)
+	for 8*table.Len() > slots {
+		table.Delete(all[table.Len()-1].name, nameOf)
+		if got := byname.Slots(&table); got != slots {
+			t.Fatalf("%d values have %d slots; want still %d", table.Len(), got, slots)
+		}
+	}
+	table.Delete(all[0].name, nameOf)
+	if got := byname.Slots(&table); got != slots/4 {
+		t.Errorf("%d values have %d slots; want a quarter of %d", table.Len(), got, slots)
+	}
+}
+
+// A table with the fewest slots keeps them when it becomes empty.
+func TestEmptyTableKeepsItsSlots(t *testing.T) {
+	var table byname.Table[*value]
+	v := &value{"a"}
+	table.Set(v.name, v, nameOf)
+	before := byname.Slots(&table)
+	table.Delete(v.name, nameOf)
+	if got := byname.Slots(&table); got != before {
+		t.Errorf("an empty table has %d slots; want the %d that it had with a value", got, before)
+	}
+}
+
 // Add keeps the value that a name has. A table that has grown does not grow again.
 func TestAdd(t *testing.T) {
 	var table byname.Table[*value]
