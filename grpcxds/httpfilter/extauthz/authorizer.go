@@ -3,7 +3,6 @@ package extauthz
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc"
@@ -30,6 +29,7 @@ type authorizer struct {
 	server  authv3.AuthorizationClient
 	release func()
 	metrics *metrics
+	random  func(n uint32) uint32 // returns a random number below n
 }
 
 func newServer(cc grpc.ClientConnInterface) authv3.AuthorizationClient {
@@ -51,7 +51,7 @@ type verdict struct {
 // authorize decides about a call. attributes describes the call. The error is the status of a call that does not pass; its
 // trailers are those of the decision, if there is one.
 func (a *authorizer) authorize(ctx context.Context, cluster string, attributes func() *authv3.AttributeContext) (verdict, error) {
-	if n := a.config.EnabledPerMillion; n < perMillion && rand.Uint32N(perMillion) >= n {
+	if n := a.config.EnabledPerMillion; n < perMillion && a.random(perMillion) >= n {
 		a.metrics.disabled(ctx, cluster)
 		if a.config.DenyAtDisable {
 			return verdict{}, a.failed("the configuration denies calls that are not checked")

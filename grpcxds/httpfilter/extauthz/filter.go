@@ -2,6 +2,7 @@ package extauthz
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"google.golang.org/grpc/resolver"
@@ -74,5 +75,5 @@ func newAuthorizer(h httpfilter.Host, c any) (*authorizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("extauthz: %w", err)
 	}
-	return &authorizer{config: read, server: newServer(cc), release: release}, nil
+	return &authorizer{config: read, server: newServer(cc), release: release, random: rand.Uint32N}, nil
 }

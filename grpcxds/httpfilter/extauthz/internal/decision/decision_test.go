@@ -98,14 +98,23 @@ func TestLimitsOfResponses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes := slices.Repeat([]*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "a"}}}, 1001)
-	names := slices.Repeat([]string{"a"}, 1001)
-	for field, m := range map[string]*authv3.OkHttpResponse{
-		"headers": {Headers: changes}, "headers_to_remove": {HeadersToRemove: names}, "response_headers_to_add": {ResponseHeadersToAdd: changes},
-	} {
-		_, err := decision.Decide(&c, &authv3.CheckResponse{HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: m}})
-		if err == nil || err.Error() != "ok_response."+field+" = 1001 entries; must have at most 1000" {
-			t.Errorf("%s: %v; want an error that names the limit", field, err)
+	for _, n := range []int{1000, 1001} {
+		changes := slices.Repeat([]*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "a"}}}, n)
+		names := slices.Repeat([]string{"a"}, n)
+		for field, m := range map[string]*authv3.OkHttpResponse{
+			"headers": {Headers: changes}, "headers_to_remove": {HeadersToRemove: names}, "response_headers_to_add": {ResponseHeadersToAdd: changes},
+		} {
+			want := ""
+			if n > 1000 {
+				want = "ok_response." + field + " = 1001 entries; must have at most 1000"
+			}
+			got := ""
+			if _, err := decision.Decide(&c, &authv3.CheckResponse{HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: m}}); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%d entries of %s: the error is %q; want %q", n, field, got, want)
+			}
 		}
 	}
 }
