@@ -2,6 +2,7 @@ package adsserver
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,74 @@ func TestNoWaitForOtherEpochs(t *testing.T) {
 		n.read()
 		if n.of(clusterURL).has["a"] != "a=1" {
 			t.Errorf("the client has %v, want a=1 at once", n.of(clusterURL).has)
+		}
+	})
+}
+
+// A stream waits for each of its sources, in any order, and keeps one revision for each.
+func TestWaitForTwoSources(t *testing.T) {
+	for _, mainFirst := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			other := source.NewMemory()
+			m, c := newCore(t, Config{Authorities: map[string]source.Source{"stale": other}})
+			commitAt(t, m, 10, at("a", "old", 10), at("b", "old", 10))
+			commitAt(t, other, 10, at(staleName, "old", 10))
+			n := newNaive(t, c, true)
+			for _, r := range []source.Resource{at("a", "new", 15), at("b", "new", 20), at(staleName, "new", 20)} {
+				n.of(clusterURL).version[r.Name] = r.Version
+			}
+			n.change(clusterURL, []string{"a", "b", staleName}, nil)
+			if got := len(n.stream.behind.marks); got != 2 {
+				t.Errorf("the stream waits for %d revisions, want one of each source", got)
+			}
+			commits := []func(){
+				func() { commitAt(t, other, 21, at(staleName, "newest", 21)) },
+				func() { commitAt(t, m, 21, at("a", "newest", 21)) },
+			}
+			if mainFirst {
+				slices.Reverse(commits)
+			}
+			commits[0]()
+			pass(lagPause)
+			if got := n.read(); len(got) > 0 {
+				t.Errorf("main source first %t: the server answers %q while the other source lags", mainFirst, got)
+			}
+			commits[1]()
+			pass(lagPause)
+			n.read()
+			if y := n.of(clusterURL); y.has["a"] != "a=newest" || y.has[staleName] != staleName+"=newest" {
+				t.Errorf("main source first %t: the client has %v, want the newest resources of both", mainFirst, y.has)
+			}
+		})
+	}
+}
+
+// A stream whose client knows revisions of two epochs waits for that of the epoch that the source has.
+func TestWaitForTwoEpochs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s scripted
+		c, err := New(Config{Source: &s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		n := newNaive(t, c, false)
+		n.of(clusterURL).whole, n.of(endpointURL).whole = "first-"+formatRevision(30), "second-"+formatRevision(20)
+		n.change(clusterURL, []string{"a"}, nil)
+		n.change(endpointURL, []string{"a"}, nil)
+		for _, revision := range []source.Revision{19, 20} {
+			r := at("a", "new", revision)
+			change := source.Change{
+				Epoch: "second", Revision: uint64(revision), Put: []source.Resource{r},
+				Complete: []source.Interest{{Type: clusterURL, Name: "a"}},
+			}
+			if err := s.sink.Apply(change); err != nil {
+				t.Fatal(err)
+			}
+			pass(lagPause)
+			if got := n.read(); (len(got) > 0) != (revision == 20) {
+				t.Errorf("at revision %d of the epoch, the server answers %q; want an answer from 20 on", revision, got)
+			}
 		}
 	})
 }

@@ -169,7 +169,7 @@ func (n *naive) ask(y *naiveType, problem string) {
 func (n *naive) send(m proto.Message) {
 	n.t.Helper()
 	n.log = append(n.log, fmt.Sprintf("-> %v", m))
-	raw, err := proto.Marshal(m)
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(m) // sorts initial versions
 	if err == nil {
 		err = n.stream.Request(raw)
 	}

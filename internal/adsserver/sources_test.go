@@ -51,6 +51,52 @@ func TestInterestsOfASource(t *testing.T) {
 	}
 }
 
+// After the last subscription to a name has ended, the source must report the name again before a stream hears that it
+// does not exist, even if a collection still has the entry.
+func TestNameWithoutSubscription(t *testing.T) {
+	for way, end := range map[string]func(n *naive){
+		"ends":         func(n *naive) { n.stream.Close(context.Canceled) },
+		"unsubscribes": func(n *naive) { n.change(clusterURL, nil, []string{"a"}) },
+	} {
+		var s scripted
+		c, err := New(Config{Source: &s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		apply := func(revision uint64, change source.Change) {
+			t.Helper()
+			change.Epoch, change.Revision = "epoch", revision
+			for i := range change.Put {
+				change.Put[i].Version = source.Version(&change.Put[i])
+			}
+			if err := s.sink.Apply(change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, byName, n := newNaive(t, c, true), newNaive(t, c, true), newNaive(t, c, true)
+		all.change(clusterURL, []string{source.Wildcard}, nil)
+		byName.change(clusterURL, []string{"a"}, nil)
+		a := source.Interest{Type: clusterURL, Name: "a"}
+		apply(1, source.Change{
+			Put:      []source.Resource{put(clusterURL, "a", "1")},
+			Complete: []source.Interest{a, {Type: clusterURL, Name: source.Wildcard}},
+		})
+		all.read()
+		end(byName)
+		apply(2, source.Change{Delete: []source.Key{key(clusterURL, "a")}}) // the entry stays until all reads the removal
+		n.change(clusterURL, []string{"a"}, nil)
+		if got := n.read(); len(got) > 0 {
+			t.Errorf("after a stream %s, the server answers %q before the source reports the name", way, got)
+		}
+		apply(3, source.Change{Complete: []source.Interest{a}})
+		n.read()
+		if !n.of(clusterURL).gone["a"] {
+			t.Errorf("after a stream %s, the client does not hear that the name does not exist", way)
+		}
+	}
+}
+
 // With another epoch of a source, its resources are those of the first change. Other sources keep theirs.
 func TestAnotherEpoch(t *testing.T) {
 	for _, delta := range []bool{false, true} {
