@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// defaultPackages are the packages that decide: state machines, decoding, sources, hooks and
-// the parts of a channel and of a server.
+// defaultPackages are the packages that decide: state machines, decoding, sources, hooks, HTTP filters
+// and the parts of a channel and of a server.
 func defaultPackages() []string {
 	return []string{
 		"./framework/xdstp", "./framework/bootstrap", "./registry",
 		"./framework/transport/...", "./framework/internal/lrs", "./framework/load", "./framework/resource/...",
 		"./framework/runtime/...", "./framework/matcher", "./framework/tlscontext", "./internal/envelope", "./internal/extensions/...",
-		"./plugins/...", "./grpcxds/internal/...", "./internal/dataplane/...",
+		"./plugins/...", "./grpcxds/internal/...", "./grpcxds/httpfilter/...", "./internal/dataplane/...",
 		"./framework/source/...", "./internal/adsserver",
-		"./framework/internal/ads", "./framework/internal/authority", "./framework/client",
+		"./framework/internal/ads", "./framework/internal/authority", "./framework/internal/byname", "./framework/client",
 	}
 }
 
