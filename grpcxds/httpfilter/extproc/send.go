@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	errClosed  = errors.New("the filter has half-closed the stream")
+	errClosed  = errors.New("the stream takes no more events")
 	errWaiting = errors.New("the stream has ended")
 )
 
@@ -67,7 +67,7 @@ func (x *exchange) offer(d *direction, m *extprocv3.ProcessingRequest, size int6
 		switch {
 		case err == nil:
 			return true, nil
-		case errors.Is(err, errClosed): // the processor drains
+		case errors.Is(err, errClosed): // the phase tells why
 			continue
 		case !errors.Is(err, errWaiting):
 			x.stopLocked(err)
@@ -94,7 +94,7 @@ func (x *exchange) write(m *extprocv3.ProcessingRequest) error {
 }
 
 func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
-	if x.closed {
+	if x.closed || !x.admits(false) {
 		return errClosed
 	}
 	if x.stream == nil {
@@ -103,16 +103,24 @@ func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
 		}
 		x.introduce(m)
 	}
-	if m.GetRequestBody() != nil || m.GetResponseBody() != nil {
-		x.mu.Lock()
-		x.exposed = true
-		x.mu.Unlock()
+	if !x.admits(m.GetRequestBody() != nil || m.GetResponseBody() != nil) {
+		return errClosed
 	}
 	x.addCredit(m)
 	if x.stream.Send(m) != nil {
 		return errWaiting
 	}
 	return nil
+}
+
+// admits reports whether the stream takes an event. If the event is a message, the call cannot continue without the processor from
+// now on.
+func (x *exchange) admits(message bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	admits := x.phase < passing
+	x.exposed = x.exposed || message && admits
+	return admits
 }
 
 // start creates the stream.
