@@ -127,8 +127,19 @@ func (x *exchange) failLocked(err error) {
 		x.phase, x.err = failed, err
 		x.cond.Broadcast()
 		x.abort()
-		x.cancel()
+		if !x.config.ObservabilityMode || !x.idle() {
+			x.cancel()
+		}
 	}
+}
+
+// idle reports whether no goroutine sends an event. An observer may still read the events of a call that has failed.
+func (x *exchange) idle() bool {
+	idle := x.sending.TryLock()
+	if idle {
+		x.sending.Unlock()
+	}
+	return idle
 }
 
 // end marks the call as ended. The stream stays open for a time, so that the processor receives all events.
@@ -140,7 +151,7 @@ func (x *exchange) end() {
 		linger = min(x.config.DeferredCloseTimeout, maxDeferredClose)
 	}
 	x.mu.Lock()
-	clean := x.receiving && x.phase < failed && (x.config.ObservabilityMode || x.complete())
+	clean := x.receiving && (x.config.ObservabilityMode || x.phase < failed && x.complete())
 	x.phase = over
 	x.request.queue, x.response.queue = nil, nil
 	x.cond.Broadcast()

@@ -3,41 +3,65 @@ package extproc
 import (
 	"context"
 	"errors"
-	"io"
 	"runtime"
 	"testing"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/extproc"
 )
 
-// A deafProcessor accepts all events and sends none.
-type deafProcessor struct {
+// A mute processor sends no responses. It accepts all events, or calls send if that is not nil.
+type mute struct {
 	extprocv3.ExternalProcessor_ProcessClient
-	ctx context.Context //nolint:containedctx // of the stream
+	ctx  context.Context //nolint:containedctx // of the stream
+	send func(context.Context)
 }
 
 // Process implements [extprocv3.ExternalProcessorClient].
-func (deafProcessor) Process(ctx context.Context, _ ...grpc.CallOption) (extprocv3.ExternalProcessor_ProcessClient, error) {
-	return deafProcessor{ctx: ctx}, nil
+func (m *mute) Process(ctx context.Context, _ ...grpc.CallOption) (extprocv3.ExternalProcessor_ProcessClient, error) {
+	m.ctx = ctx
+	return m, nil
 }
 
-func (deafProcessor) Send(*extprocv3.ProcessingRequest) error { return nil }
-func (deafProcessor) CloseSend() error                        { return nil }
-
-func (p deafProcessor) Recv() (*extprocv3.ProcessingResponse, error) {
-	<-p.ctx.Done()
-	return nil, io.EOF
+// Send implements the stream.
+func (m *mute) Send(*extprocv3.ProcessingRequest) error {
+	if m.send != nil {
+		m.send(m.ctx)
+	}
+	return m.ctx.Err()
 }
 
-// A message passes if failure_mode_allow ends the use of the processor while the message waits for an earlier event. gRPC may still
-// accept messages for a stream that was canceled.
+// CloseSend implements the stream.
+func (*mute) CloseSend() error { return nil }
+
+// Recv implements the stream.
+func (m *mute) Recv() (*extprocv3.ProcessingResponse, error) {
+	<-m.ctx.Done()
+	return nil, m.ctx.Err()
+}
+
+// An accepting processor accepts events although its stream was canceled, as gRPC may do.
+type accepting struct{ *mute }
+
+// Process implements [extprocv3.ExternalProcessorClient].
+func (a accepting) Process(ctx context.Context, _ ...grpc.CallOption) (extprocv3.ExternalProcessor_ProcessClient, error) {
+	a.ctx = ctx
+	return a, nil
+}
+
+// Send implements the stream.
+func (accepting) Send(*extprocv3.ProcessingRequest) error { return nil }
+
+// A message passes if failure_mode_allow ends the use of the processor while the message waits for an earlier event.
 func TestMessagesPassAfterFailure(t *testing.T) {
 	p := &processor{
 		config: config.Config{FailureModeAllow: true, Modes: config.Modes{RequestMessages: true}},
-		client: deafProcessor{}, release: func() {}, uses: 1,
+		client: accepting{new(mute)}, release: func() {}, uses: 1,
 	}
 	x, _ := p.newExchange(t.Context(), nil)
 	defer x.end()
@@ -58,5 +82,38 @@ func TestMessagesPassAfterFailure(t *testing.T) {
 	x.sending.Unlock()
 	if !<-passes {
 		t.Error("the message is lost; want it to pass")
+	}
+}
+
+// An observed call that fails leaves the stream open for deferred_close_timeout, unless a goroutine waits to send an event.
+func TestObservedCancellation(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		sending := make(chan struct{})
+		m := &mute{send: func(ctx context.Context) {
+			if close(sending); busy {
+				<-ctx.Done()
+			}
+		}}
+		p := &processor{
+			config: config.Config{ObservabilityMode: true, DeferredCloseTimeout: time.Minute},
+			client: m, release: func() {}, uses: 1,
+		}
+		x, _ := p.newExchange(t.Context(), nil)
+		sent := make(chan struct{})
+		go func() {
+			_, _ = x.offerMessage(&x.request, body([]byte("a")))
+			close(sent)
+		}()
+		<-sending
+		if !busy {
+			<-sent
+		}
+		x.fail(status.Error(codes.Canceled, "the program has canceled the call"))
+		<-sent
+		x.end()
+		if canceled := m.ctx.Err() != nil; canceled != busy {
+			t.Errorf("busy %t: the stream is canceled %t; want %t", busy, canceled, busy)
+		}
+		x.cancel()
 	}
 }
