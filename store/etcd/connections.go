@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -20,8 +22,18 @@ import (
 // too long.
 type connections struct {
 	mu   sync.Mutex
-	errs map[string]error // by address
+	errs map[string]connectionError // by address
 }
+
+// A connectionError is the error of the last connection to a node.
+type connectionError struct {
+	err error
+	at  time.Time
+}
+
+// maxErrorAge is the time after which an error no longer counts. A node that the client library still uses has had another
+// connection by then. The others may have gone, or have another address.
+const maxErrorAge = 5 * time.Minute
 
 // note notes an error of a connection, or nil if the connection works.
 func (c *connections) note(addr string, err error) {
@@ -35,18 +47,25 @@ func (c *connections) note(addr string, err error) {
 		return
 	}
 	if c.errs == nil {
-		c.errs = make(map[string]error)
+		c.errs = make(map[string]connectionError)
 	}
-	c.errs[addr] = err
+	c.errs[addr] = connectionError{err, time.Now()}
+	c.expire()
 }
 
-// err returns the errors of all nodes, or nil.
+// expire removes the errors that no longer count. The caller holds mu.
+func (c *connections) expire() {
+	maps.DeleteFunc(c.errs, func(_ string, e connectionError) bool { return time.Since(e.at) > maxErrorAge })
+}
+
+// err returns the current errors of all nodes, or nil.
 func (c *connections) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.expire()
 	list := make([]error, 0, len(c.errs))
-	for addr, err := range c.errs {
-		list = append(list, fmt.Errorf("node %s: %w", addr, err))
+	for addr, e := range c.errs {
+		list = append(list, fmt.Errorf("node %s: %w", addr, e.err))
 	}
 	slices.SortFunc(list, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(list...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -132,6 +133,30 @@ func TestErrorOfOtherCause(t *testing.T) {
 	if err := s.because(context.DeadlineExceeded); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTLS) {
 		t.Errorf("error = %v; want no error of a connection that works", err)
 	}
+}
+
+// The error of a node that the store does not connect to any more ends, so that errors name only current nodes.
+func TestOldErrorsOfConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, gone, current := new(Store), errors.New("gone"), errors.New("current")
+		s.connections.note("a:1", gone)
+		<-time.NewTimer(maxErrorAge).C
+		if err := s.because(context.DeadlineExceeded); !errors.Is(err, gone) {
+			t.Errorf("error = %v; want that of the node", err)
+		}
+		<-time.NewTimer(time.Second).C
+		s.connections.note("b:1", current)
+		if n := len(s.connections.errs); n != 1 {
+			t.Errorf("the store keeps the errors of %d nodes; want one", n)
+		}
+		if err := s.because(context.DeadlineExceeded); errors.Is(err, gone) || !errors.Is(err, current) {
+			t.Errorf("error = %v; want only that of the current node", err)
+		}
+		<-time.NewTimer(maxErrorAge + time.Second).C
+		if err := s.connections.err(); err != nil {
+			t.Errorf("error = %v; want none", err)
+		}
+	})
 }
 
 // lateKV is a node that has the events of a revision before reads of it succeed.
