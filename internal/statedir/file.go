@@ -46,9 +46,9 @@ func (s *snapshot) encode(key []byte) ([]byte, error) {
 	for i := range s.resources {
 		r := &s.resources[i]
 		types.Add(r.Type)
-		size += len(r.Name) + len(r.Version) + len(r.Body) + 64
+		size += sizeOf(r)
 	}
-	if size > MaxBytes || len(s.resources) > maxResources {
+	if size > MaxBytes-maxExtra || len(s.resources) > maxResources {
 		return nil, errTooLarge
 	}
 	h := s.header
@@ -61,6 +61,22 @@ func (s *snapshot) encode(key []byte) ([]byte, error) {
 		}
 		return b, nil
 	})
+}
+
+// maxExtra is the limit of the bytes of a file without its records: the magic, the header and the checksum.
+const maxExtra = durable.MaxHeader + 256
+
+// sizeOf returns the limit of the bytes of a record, so that no file is written that is too large to be read.
+func sizeOf(r *source.Resource) int {
+	const field = binary.MaxVarintLen64
+	size := len(r.Name) + len(r.Version) + len(r.Body) + 9*field
+	for _, a := range r.Aliases {
+		size += len(a) + field
+	}
+	if r.Err != nil {
+		size += proto.Size(r.Err)
+	}
+	return size
 }
 
 func appendResource(b []byte, r *source.Resource, types *durable.Table) ([]byte, error) {
