@@ -74,10 +74,11 @@ func chainIDs(list []server.Routes) []any {
 // compile creates the handler of each route. Routes without overrides share theirs.
 func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) *routing {
 	out := &routing{set: c.Set, update: u, handlers: make(map[*route.Route]http.Handler)}
-	var err error
-	if out.unmatched, err = wrap(c, nil, -1, http.HandlerFunc(notFound)); err != nil { // the problems of routes have the error
+	unmatched, failed := wrap(c, nil, -1, http.HandlerFunc(notFound))
+	if out.unmatched = unmatched; failed != nil {
 		out.unmatched = http.HandlerFunc(unavailable)
 	}
+	reported := false                     // that the filters fail without a route
 	common := make(map[bool]http.Handler) // for served routes and for others
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
@@ -93,12 +94,16 @@ func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) 
 			wrapped, err := wrap(c, h, j, handler)
 			if err != nil {
 				p.Add("%v", err)
+				reported = reported || failed != nil && err.Error() == failed.Error()
 				wrapped = http.HandlerFunc(unavailable)
 			}
 			if out.handlers[t] = wrapped; plain {
 				common[served] = wrapped
 			}
 		}
+	}
+	if failed != nil && !reported {
+		p.Add("requests without a route: %v", failed)
 	}
 	return out
 }
