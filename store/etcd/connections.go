@@ -161,7 +161,7 @@ func (c *watchedConn) Read(b []byte) (n int, err error) {
 
 // advise adds to the error of a handshake how to correct it.
 func advise(err error) error {
-	advice := ""
+	var advice string
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		advice = "set ca to the authority of the node's certificate, and server-name to a name in it"
 	} else if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
