@@ -1,11 +1,13 @@
 package extproc_test
 
 import (
+	"strings"
 	"testing"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/internal/fakeextproc"
 )
@@ -36,5 +38,83 @@ func TestImmediateResponseBeforeTrailers(t *testing.T) {
 	})
 	if got, err := w.client(allModes).exchange("a"); got != "" || status.Code(err) != codes.PermissionDenied {
 		t.Errorf("%q, %v; want PERMISSION_DENIED", got, err)
+	}
+}
+
+// A message, or a response to an event, that breaks the protocol makes the call fail with the rule.
+func TestMessageViolations(t *testing.T) {
+	w := newWorld(t, echo)
+	for _, tt := range []struct {
+		want   string
+		change func(in *request, out *response) []*response
+	}{
+		{"request_body.response.body_mutation.streamed_response.grpc_message_compressed = true", func(in *request, out *response) []*response {
+			if in.GetRequestBody() != nil {
+				fakeextproc.Message(out).GrpcMessageCompressed = true
+			}
+			return []*response{out}
+		}},
+		{"response_body.response.body_mutation.streamed_response.end_of_stream = true", func(in *request, out *response) []*response {
+			if in.GetResponseBody() != nil {
+				fakeextproc.Message(out).EndOfStream = true
+			}
+			return []*response{out}
+		}},
+		{"request_body.response.status = CONTINUE_AND_REPLACE", func(in *request, out *response) []*response {
+			if in.GetRequestBody() != nil {
+				out.GetRequestBody().GetResponse().Status = extprocv3.CommonResponse_CONTINUE_AND_REPLACE
+			}
+			return []*response{out}
+		}},
+		{"request_body; must not be sent after end_of_stream", func(in *request, out *response) []*response {
+			if in.GetRequestBody() != nil {
+				fakeextproc.Message(out).EndOfStream = true
+				return []*response{out, out}
+			}
+			return []*response{out}
+		}},
+		{"request_headers; must be sent once", func(in *request, out *response) []*response {
+			if in.GetRequestHeaders() != nil {
+				return []*response{out, out}
+			}
+			return []*response{out}
+		}},
+		{"response_trailers; must be sent after response_headers", func(in *request, out *response) []*response {
+			if in.GetResponseHeaders() != nil || in.GetResponseBody() != nil {
+				return nil
+			}
+			return []*response{out}
+		}},
+		{"response_body; must be sent before response_trailers", func(in *request, out *response) []*response {
+			if in.GetResponseTrailers() != nil {
+				return []*response{out, fakeextproc.Reply(&request{Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: new(extprocv3.HttpBody)}})}
+			}
+			return []*response{out}
+		}},
+		{"request_body.response.body_mutation.streamed_response.body: ", func(in *request, out *response) []*response {
+			if in.GetRequestBody() != nil {
+				fakeextproc.Message(out).Body = []byte{0xff}
+			}
+			return []*response{out}
+		}},
+		{"the processor sends a message that cannot be decoded", func(in *request, out *response) []*response {
+			if in.GetResponseBody() != nil {
+				fakeextproc.Message(out).Body = []byte{0xff}
+			}
+			return []*response{out}
+		}},
+	} {
+		w.Handle(changing(tt.change))
+		c := w.client(allModes)
+		c.say("a")
+		_ = c.CloseSend()
+		if strings.Contains(tt.want, "before response_trailers") { // the call is not over before the program receives its status
+			if err := c.RecvMsg(new(wrapperspb.StringValue)); err == nil {
+				<-c.below.Done()
+			}
+		}
+		if _, err := c.hear(); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v; want INTERNAL and %s", err, tt.want)
+		}
 	}
 }
