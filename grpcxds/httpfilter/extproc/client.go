@@ -217,7 +217,12 @@ func (s *clientStream) forward() {
 				s.mu.Unlock()
 				return
 			}
-			lost = rest.SendMsg(in) != nil // RecvMsg returns the status
+			if failure := rest.SendMsg(in); failure != nil {
+				lost = true
+				if !errors.Is(failure, io.EOF) { // else RecvMsg returns the status
+					s.fail(failure)
+				}
+			}
 		}
 		s.consumed(&s.request, len(m.body))
 		if m.end {

@@ -12,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -81,6 +82,23 @@ func TestObservedFailure(t *testing.T) {
 	c := w.client(headerModes + `, "observability_mode": true`)
 	if got, err := c.hear(); got != "" || status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "full") {
 		t.Errorf("%q, %v; want INTERNAL and the reason", got, err)
+	}
+}
+
+// A refusing stream sends no messages.
+type refusing struct{ grpc.ClientStream }
+
+// SendMsg implements [grpc.ClientStream].
+func (refusing) SendMsg(any) error { return status.Error(codes.ResourceExhausted, "too large") }
+
+// A later filter, or gRPC, refuses a message of the processor. The call ends with its status, although the rest of the call goes on.
+func TestRefusedMessage(t *testing.T) {
+	w := newWorld(t, echo)
+	w.wrap = func(s grpc.ClientStream) grpc.ClientStream { return refusing{s} }
+	c := w.client(`"processing_mode": {"request_body_mode": "GRPC"}`)
+	c.say("a")
+	if got, err := c.hear(); got != "" || status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%q, %v; want RESOURCE_EXHAUSTED", got, err)
 	}
 }
 

@@ -47,6 +47,7 @@ type world struct {
 	*fakeextproc.Server
 	meter   metric.Meter
 	backend *grpc.ClientConn
+	wrap    func(grpc.ClientStream) grpc.ClientStream // wraps the rest of a call, if not nil
 }
 
 // newWorld starts a processor, and a backend with a handler.
@@ -135,7 +136,11 @@ func (w *world) clientOf(config any, serverStreams bool, md ...string) *clientCa
 	rest := func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		c.sent, _ = metadata.FromOutgoingContext(ctx)
 		c.below, c.options = ctx, opts
-		return w.backend.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: serverStreams}, "/p.S/M", opts...)
+		rest, err := w.backend.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: serverStreams}, "/p.S/M", opts...)
+		if err == nil && w.wrap != nil {
+			rest = w.wrap(rest)
+		}
+		return rest, err
 	}
 	c.ClientStream, err = i.NewStream(ctx, c.call, rest)
 	if err != nil {
