@@ -393,7 +393,8 @@ func TestDoesNotBuild(t *testing.T) {
 	}
 }
 
-// TestShimPassesTestFlags expects the flags for the tests in commands that run them, and in no others.
+// TestShimPassesTestFlags expects the flags for the tests in commands that run them, and in no others. A coverage run
+// leaves out the packages below, which may not know the flags.
 func TestShimPassesTestFlags(t *testing.T) {
 	t.Setenv(flagsVariable, " -a=1  -b")
 	said := filepath.Join(t.TempDir(), "said")
@@ -402,13 +403,18 @@ func TestShimPassesTestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(goVariable, script)
-	for _, args := range [][]string{{"test", "-failfast", "./p"}, {"list", "./p"}} {
+	module := t.TempDir()
+	write(t, filepath.Join(module, "go.mod"), "module m\n")
+	t.Chdir(module)
+	profile := write(t, filepath.Join(t.TempDir(), "profile"), "mode: set\n")
+	t.Setenv(keepVariable, filepath.Join(t.TempDir(), "kept"))
+	for _, args := range [][]string{{"test", "-failfast", "./p"}, {"list", "./p/..."}, {"test", "-coverprofile", profile, "./p/..."}} {
 		if code := shim(args); code != 0 {
 			t.Errorf("shim(%q) = %d", args, code)
 		}
 	}
 	got, err := os.ReadFile(said)
-	if want := "test -failfast ./p -a=1 -b\nlist ./p\n"; err != nil || string(got) != want {
+	if want := "test -failfast ./p -a=1 -b\nlist ./p/...\ntest -coverprofile " + profile + " ./p -a=1 -b\n"; err != nil || string(got) != want {
 		t.Errorf("the Go command ran with\n%s, %v; want\n%s", got, err, want)
 	}
 }
