@@ -53,6 +53,33 @@ func TestBudget(t *testing.T) {
 	within(change(open(), []string{"gggggggggg"}, nil))
 }
 
+// The budget counts a request that replaces names by more names of the same size, or by a longer one.
+func TestBudgetOfReplacedNames(t *testing.T) {
+	for limit, names := range map[string][]string{"names": {"b", "c", "d"}, "bytes of all names": {"eeeee"}} {
+		_, c := newCore(t, Config{})
+		st, err := c.OpenStream(StreamOptions{Delta: true, Budget: &Budget{Names: 2, Bytes: 4}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := func(subscribe, unsubscribe []string) error {
+			raw, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{
+				TypeUrl: clusterURL, ResourceNamesSubscribe: subscribe, ResourceNamesUnsubscribe: unsubscribe,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st.Request(raw)
+		}
+		if err := request([]string{"aaa"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		var over *LimitError
+		if err := request(names, []string{"aaa"}); !errors.As(err, &over) || over.Limit != limit {
+			t.Errorf("%q instead of a name of 3 bytes: %v; want the limit of %s", names, err, limit)
+		}
+	}
+}
+
 // A stream of a service of one type accepts requests without a type URL, and none for another type.
 func TestStreamOfOneType(t *testing.T) {
 	for url, want := range map[string]bool{"": true, clusterURL: true, listenerURL: false} {
