@@ -138,3 +138,16 @@ func TestRemovalByAnAlias(t *testing.T) {
 		}
 	})
 }
+
+// An emptied list keeps the memory of at most 16 entries, and refers to none.
+func TestShrink(t *testing.T) {
+	for room, want := range map[int]int{1: 1, 16: 16, 17: 0, 100: 0} {
+		list := make([]*entry, 1, room)
+		list[0] = new(entry)
+		if got := shrink(list); len(got) != 0 || cap(got) != want {
+			t.Errorf("a list with room for %d has %d entries and room for %d afterwards, want none and %d", room, len(got), cap(got), want)
+		} else if want > 0 && list[0] != nil {
+			t.Errorf("a list with room for %d still refers to an entry", room)
+		}
+	}
+}
