@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/internal/fakeextproc"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/extproc"
 )
 
@@ -90,7 +91,8 @@ func TestObservedCancellation(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		sending := make(chan struct{})
 		m := &mute{send: func(ctx context.Context) {
-			if close(sending); busy {
+			close(sending)
+			if busy {
 				<-ctx.Done()
 			}
 		}}
@@ -115,5 +117,57 @@ func TestObservedCancellation(t *testing.T) {
 			t.Errorf("busy %t: the stream is canceled %t; want %t", busy, canceled, busy)
 		}
 		x.cancel()
+	}
+}
+
+// The filter receives no more from a processor whose empty messages wait, until one is taken or the call ends.
+func TestEmptyMessagesAreBounded(t *testing.T) {
+	p := &processor{config: config.Config{Modes: config.Modes{ResponseMessages: true}}, release: func() {}, uses: 1}
+	x, _ := p.newExchange(t.Context(), nil)
+	x.response.began = true
+	received := make(chan error, maxQueued+1)
+	go func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for range maxQueued + 1 {
+			received <- x.receiveMessage("response_body", &x.response, fakeextproc.Reply(&extprocv3.ProcessingRequest{
+				Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: body(nil)},
+			}).GetResponseBody().GetResponse())
+		}
+	}()
+	queued := 0
+	for ; queued < maxQueued; runtime.Gosched() {
+		x.mu.Lock()
+		queued = len(x.response.queue)
+		x.mu.Unlock()
+	}
+	if queued != maxQueued {
+		t.Errorf("%d messages wait; want at most %d", queued, maxQueued)
+	}
+	if _, ok, err := x.take(&x.response, func() bool { return false }); !ok || err != nil {
+		t.Errorf("take = %t, %v; want a message", ok, err)
+	}
+	x.end()
+	for range maxQueued + 1 {
+		if err := <-received; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A configuration has at most 1000 streams that stay open after their calls.
+func TestLingeringStreamsAreBounded(t *testing.T) {
+	p := new(processor)
+	for i := range maxLingering {
+		if !p.linger() {
+			t.Fatalf("stream %d may not stay open; want %d", i+1, maxLingering)
+		}
+	}
+	if p.linger() {
+		t.Errorf("more than %d streams stay open", maxLingering)
+	}
+	p.depart()
+	if !p.linger() {
+		t.Error("a stream may not stay open after another has ended")
 	}
 }
