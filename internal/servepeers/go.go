@@ -41,6 +41,7 @@ func (c goChannel) Who(ctx context.Context) (string, error) {
 // It checks the assignments that it receives as an application would.
 type planeClient struct {
 	world  *world
+	server string // its address
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
@@ -50,7 +51,7 @@ type planeClient struct {
 
 func openPlane(ctx context.Context, w *world, node string) (peer, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &planeClient{world: w, cancel: cancel}
+	p := &planeClient{world: w, server: w.addr, cancel: cancel}
 	p.group.Go(func() {
 		for ctx.Err() == nil {
 			p.follow(ctx, node)
@@ -67,7 +68,7 @@ func openPlane(ctx context.Context, w *world, node string) (peer, error) {
 
 // follow runs one stream of each type, until one of them ends. go-control-plane's client has one type.
 func (p *planeClient) follow(ctx context.Context, node string) {
-	cc, err := grpc.NewClient("passthrough:///"+p.world.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	cc, err := grpc.NewClient("passthrough:///"+p.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return
 	}
