@@ -45,6 +45,8 @@ func TestDecide(t *testing.T) {
 		{"", `denied_response { status { code: Unauthorized } }`, `true 0 "" map[a:[1]] map[] map[]`},
 		{"", `ok_response { headers { header { key: "a" value: "2" } } headers { header { key: "b" value: "3" } append_action: OVERWRITE_IF_EXISTS } response_headers_to_add { header { key: "c" value: "4" } } }`, `true 0 "" map[a:[1 2]] map[c:[4]] map[]`},
 		{"", `ok_response { headers_to_remove: "a" headers { header { key: "b" value: "3" } } }`, `true 0 "" map[b:[3]] map[] map[]`},
+		{"", `ok_response { headers_to_remove: "a" }`, `true 0 "" map[] map[] map[]`},
+		{"", `ok_response { headers { header { key: "b" value: "3" } } }`, `true 0 "" map[a:[1] b:[3]] map[] map[]`},
 		{"", `ok_response { headers { header { key: "x-no" } } headers_to_remove: "x-no" response_headers_to_add { header { key: "x-no" } } }`, `true 0 "" map[a:[1]] map[] map[]`},
 		{"", `status { code: 7 message: "m" }`, `false 7 "m" map[] map[] map[]`},
 		{"", `status { code: 16 } denied_response {}`, `false 7 "" map[] map[] map[]`},
@@ -85,6 +87,12 @@ func TestDecide(t *testing.T) {
 			request["a"] = []string{"1"}
 			d.Request(request)
 			d.Response(response)
+			if got, want := d.ChangesRequest(), fmt.Sprint(request) != "map[a:[1]]"; got != want {
+				t.Errorf("%s: changes the request: %t; want %t", tt.response, got, want)
+			}
+			if got, want := d.ChangesResponse(), len(response) > 0; got != want {
+				t.Errorf("%s: changes the response: %t; want %t", tt.response, got, want)
+			}
 		}
 		if got := fmt.Sprintf("%t %d %q %v %v %v", d.Allowed, d.Code, d.Message, request, response, d.Trailers()); got != tt.want {
 			t.Errorf("%s: %s; want %s", tt.response, got, tt.want)
