@@ -43,14 +43,15 @@ func openStrict(delta bool) func(ctx context.Context, w *world, node string) (pe
 	return func(ctx context.Context, w *world, node string) (peer, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		s := &strict{world: w, node: node, delta: delta, cancel: cancel, versions: make(map[string]string)}
-		s.group.Go(func() { s.run(ctx) })
+		server := w.addr
+		s.group.Go(func() { s.run(ctx, server) })
 		return s, nil
 	}
 }
 
-// run opens one stream after the other.
-func (s *strict) run(ctx context.Context) {
-	cc, err := grpc.NewClient("passthrough:///"+s.world.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+// run opens one stream to a server after the other.
+func (s *strict) run(ctx context.Context, server string) {
+	cc, err := grpc.NewClient("passthrough:///"+server, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		s.violate(err)
 		return
