@@ -22,7 +22,9 @@ func TestDigestsOfOthers(t *testing.T) {
 	mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "host = a; use -http-hosts"+strings.Repeat("x", 2*maxReason), http.StatusMisdirectedRequest)
 	})
-	mux.HandleFunc("/forged", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x\nxdsd: all is well\x1b[2J", http.StatusInternalServerError) })
+	mux.HandleFunc("/forged", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "x\nxdsd: all is well\x1b[2J", http.StatusInternalServerError)
+	})
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("[" + strings.Repeat(" ", maxDigests) + "]")) // the daemon may be gone
 	})
