@@ -1,4 +1,4 @@
-// Package guides tests the pages below docs: each block of Go code in a guide stands in a Go file that
+// Package guides tests the pages below docs and the Examples: each block of Go code in a guide stands in a Go file that
 // is compiled and tested, and each link leads to a file.
 package guides
 
