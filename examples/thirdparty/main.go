@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"log"
 	"os"
 	"time"
@@ -55,24 +56,17 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 	defer c.Close()
 
-	watchCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	events := make(chan ratelimit.Event)
-	go func() {
-		defer close(events)
-		for ev := range ratelimit.Watch(watchCtx, c, "checkout") {
-			select {
-			case events <- ev:
-			case <-watchCtx.Done():
-			}
-		}
-	}()
+	next, stopWatch := iter.Pull(ratelimit.Watch(ctx, c, "checkout"))
+	defer stopWatch()
 	for _, policy := range versions() {
 		if _, err := ratelimit.Put(ctx, store, policy); err != nil {
 			fmt.Fprintln(w, err) // no client sees it
 			continue
 		}
-		ev := <-events
+		ev, ok := next()
+		if !ok {
+			return ctx.Err()
+		}
 		if ev.Err != nil {
 			return ev.Err
 		}
