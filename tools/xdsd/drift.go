@@ -72,6 +72,9 @@ func parsePeers(list []string) (urls []string, err error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return nil, fmt.Errorf("-peers = %q; must be the http:// URLs of other daemons", text)
 		}
+		if u.User != nil || strings.ContainsAny(text, "?#") {
+			return nil, fmt.Errorf("-peers = %q; must have no user, password, query or fragment", u.Redacted()) // logs would have the password
+		}
 		urls = append(urls, strings.TrimSuffix(text, "/")+"/digests")
 	}
 	return urls, nil

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,25 @@ func TestBadPermissions(t *testing.T) {
 		list, err := readPermissions(path)
 		if x.want == "" && (err != nil || len(list) != 1 || list[0].Clients[0] != "verified") || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
 			t.Errorf("%.40q: %+v, %v; want %q", x.content, list, err, x.want)
+		}
+	}
+}
+
+// The URLs of other daemons have nothing that logs must not show.
+func TestPeers(t *testing.T) {
+	for _, tt := range []struct{ peer, want string }{
+		{"http://other:8080/", ""},
+		{"other:8080", "must be the http:// URLs"},
+		{"http://ann:secret@other:8080", `"http://ann:xxxxx@other:8080"; must have no user`},
+		{"http://other:8080/?all", "must have no user"},
+		{"http://other:8080/#all", "must have no user"},
+	} {
+		urls, err := parsePeers([]string{tt.peer})
+		if tt.want == "" && (err != nil || !slices.Equal(urls, []string{"http://other:8080/digests"})) {
+			t.Errorf("parsePeers(%q) = %q, %v; want the URL of the digests", tt.peer, urls, err)
+		}
+		if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("parsePeers(%q): %v; want %q without the password", tt.peer, err, tt.want)
 		}
 	}
 }
