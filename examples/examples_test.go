@@ -67,11 +67,15 @@ func TestControlPlane(t *testing.T) {
 	p.await(t, `"checkout": lb_policy = MAGLEV; must be one of .*\nserving at 127\.0\.0\.1:`+port+"\n")
 }
 
-// TestTests runs the tests of a program as tests of another module.
+// TestTests runs the tests of programs as tests of another module.
 func TestTests(t *testing.T) {
-	dir := copyModule(t, "testing", nil)
-	if out, err := command(t.Context(), dir, "go", "test", "./...").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for _, name := range []string{"testing", "channel", "federation"} {
+		t.Run(name, func(t *testing.T) {
+			dir := copyModule(t, name, nil)
+			if out, err := command(t.Context(), dir, "go", "test", "./...").CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 

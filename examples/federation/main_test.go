@@ -1,15 +1,26 @@
-package testing
+package main
 
 import (
+	"fmt"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/prototext"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/xdstest"
 )
+
+// limited returns a cluster with a limit.
+func limited(limit uint32) *clusterv3.Cluster {
+	c := new(clusterv3.Cluster)
+	_ = prototext.Unmarshal(fmt.Appendf(nil, `name: "checkout" type: EDS eds_cluster_config { eds_config { ads {} } service_name: "checkout" }
+		circuit_breakers { thresholds { max_requests { value: %d } } }`, limit), c)
+	return c
+}
 
 // server returns the bootstrap entry of a control plane.
 func server(t *testing.T, cp *xdstest.ControlPlane) bootstrap.ServerSpec {
@@ -43,9 +54,9 @@ func TestFederation(t *testing.T) {
 
 	const inEast = "xdstp://east.example/envoy.config.cluster.v3.Cluster/checkout"
 	const inWest = "xdstp://west.example/envoy.config.cluster.v3.Cluster/checkout"
-	east.SetNamed(inEast, checkout(7))
-	west.SetNamed(inEast, checkout(8)) // the backup has other values
-	west.SetNamed(inWest, checkout(9))
+	east.SetNamed(inEast, limited(7))
+	west.SetNamed(inEast, limited(8)) // the backup has other values
+	west.SetNamed(inWest, limited(9))
 
 	for name, want := range map[string]uint32{inEast: 7, inWest: 9} {
 		u, err := cluster.Get(t.Context(), c, name)
@@ -56,7 +67,7 @@ func TestFederation(t *testing.T) {
 
 	east.Disconnect(nil)
 	another := "xdstp://east.example/envoy.config.cluster.v3.Cluster/basket"
-	west.SetNamed(another, checkout(5))
+	west.SetNamed(another, limited(5))
 	u, err := cluster.Get(t.Context(), c, another)
 	if err != nil || u.MaxRequests != 5 {
 		t.Errorf("%s = %v, %v; want the limit 5 of the backup", another, u, err)
