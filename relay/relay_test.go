@@ -19,8 +19,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/internal/feature"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/relay"
@@ -168,6 +170,45 @@ func TestUpstreamGoneAndBack(t *testing.T) {
 	})
 }
 
+// A relay of a client that has lost its server before, and has forgotten the event of it, says that it is stale.
+func TestUpstreamGoneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature.TransportDelta)
+		other := memoryads.NewServer(memoryads.Type{URL: thingURL})
+		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory:up", "channel_creds": [{"type": "insecure"}]}],
+			"authorities": {"o": {"xds_servers": [{"server_uri": "memory:other", "channel_creds": [{"type": "insecure"}]}]}}, "node": {"id": "me"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypeSet(w.types),
+			xdsforge.WithTransport(memoryads.Network{"memory:up": w.upstream, "memory:other": other}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		const name = "xdstp://o/test.Thing/a"
+		w.set("a", "1")
+		w.watch(c, "a")
+		w.watch(c, name)
+		pass(time.Second)
+		w.upstream.Refuse(errors.New("maintenance"))
+		w.upstream.Disconnect(errors.New("maintenance"))
+		for i := range status.MaxEvents { // each is an event
+			other.Set(thingURL, memoryads.Resource{Name: name, Body: fmt.Appendf(nil, "%s|%d", name, i)})
+			pass(time.Second)
+			other.Set(thingURL, memoryads.Resource{Name: name, Body: []byte(name + "|bad")})
+			pass(time.Minute)
+		}
+		r, err := relay.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		pass(time.Second)
+		wantState(t, r, source.Stale, "memory:up is unreachable: ")
+	})
+}
+
 // The relay rejects an invalid version. Clients keep the previous one, and get the reason if there is
 // none.
 func TestUpstreamNACK(t *testing.T) {
@@ -290,6 +331,33 @@ func TestMaxSubscriptions(t *testing.T) {
 		pass(2 * time.Minute)
 		fourth.want(t, "1")
 		w.wantSubscribed("c", "d")
+	})
+}
+
+// A name that waits for the limit is forgotten with its last client, so that it takes no part in the choice of a lingering
+// subscription that makes room.
+func TestWaitingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, feature.TransportDelta, relay.WithMaxSubscriptions(1))
+		w.set("a", "1")
+		w.set("b", "1")
+		c := w.downstream()
+		_, stopA := w.watch(c, "a")
+		pass(time.Second)
+		for i := range 20 {
+			_, stop := w.watch(c, fmt.Sprint("waiting", i))
+			pass(time.Second)
+			stop()
+			pass(time.Second)
+		}
+		if s := w.relay.Status(); s.Waiting != 0 || s.Lingering != 0 {
+			t.Errorf("status = %+v, want no name that waits or lingers", s)
+		}
+		stopA()
+		pass(time.Second)
+		events, _ := w.watch(c, "b") // replaces a, which lingers
+		events.want(t, "1")
+		w.wantSubscribed("b")
 	})
 }
 

@@ -20,12 +20,14 @@ func (r *Relay) follow(ctx context.Context) {
 			r.setState(source.State{Kind: source.Down, Err: fmt.Errorf("relay: the client is %w", resource.ErrClosed)})
 		}
 	}()
-	stale := false
+	stale, last := false, uint64(0)
 	for ev := range r.client.FollowEvents(ctx) {
+		missed := ev.Number != last+1
+		last = ev.Number
 		switch ev.Kind { // no other kind tells about the reachability of servers
 		case status.EventLost, status.EventClosed, status.EventConnected, status.EventFellBack, status.EventReturned:
 		default:
-			if !stale {
+			if !stale && !missed {
 				continue
 			}
 		}

@@ -237,10 +237,14 @@ func (r *Relay) newest(k source.Key) (x source.Resource, ok bool) {
 	return x, ok
 }
 
-// drop ends the use by a session. r.mu is held.
+// drop ends the use by a session. Only a subscription lingers. r.mu is held.
 func (u *upstream) drop(s *session) {
 	delete(u.users, s)
-	if len(u.users) == 0 && !u.ended {
+	switch {
+	case len(u.users) > 0 || u.ended:
+	case u.stop == nil:
+		u.relay.remove(u)
+	default:
 		u.relay.lingerUntil(u)
 	}
 }
