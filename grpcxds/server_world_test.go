@@ -1,6 +1,7 @@
 package grpcxds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ type world struct {
 	config string // the bootstrap
 	env    *xdsforge.Env
 	ctx    context.Context
+	// handshakes is how long draining filter chains wait for handshakes. 0 is the default of the servers.
+	handshakes time.Duration
 }
 
 func newWorld(t testing.TB, opts ...xdsforge.Option) *world {
@@ -120,6 +123,7 @@ func (w *world) serveOn(lis net.Listener, set func(*ServerConfig), opts ...grpc.
 	if err != nil {
 		w.Fatal(err)
 	}
+	s.Server.config.HandshakeLimit = cmp.Or(w.handshakes, s.Server.config.HandshakeLimit)
 	testpb.RegisterTestServiceServer(s.Server, echo{})
 	reflection.Register(s.Server) // as of a grpc.Server
 	go func() { s.served <- s.Serve(lis) }()
