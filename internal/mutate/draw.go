@@ -36,6 +36,16 @@ func compareMutants(a, b mutant) int {
 		cmp.Compare(a.Column, b.Column), cmp.Compare(a.Mutator, b.Mutator))
 }
 
+// counted returns the number of mutants on the drawn lines that are in the counts of the package.
+func (t *task) counted(drawn map[string]map[int]bool) (n int) {
+	for _, m := range t.mutants {
+		if m.Status == statusRunnable && !m.equivalent && drawn[m.File][m.Line] {
+			n++
+		}
+	}
+	return n
+}
+
 // draw chooses lines with at most limit runnable mutants in all. The same seed and
 // mutants always give the same lines. Lines on which every mutant is equivalent do
 // not take part.

@@ -271,9 +271,11 @@ func TestCounting(t *testing.T) {
 	for i, status := range []string{statusKilled, statusTimedOut, statusLived, statusNotViable, statusLived, statusUncovered, statusSkipped} {
 		results[i].Status = status
 	}
+	drawn := map[string]map[int]bool{"a.go": {1: true, 2: true, 3: true, 4: true, 5: true, 6: true}}
+	all := task{mutants: found}
 	r := row{Package: "p"}
 	r.countCoverage(found)
-	if faults := r.countKilled(found, results); len(faults) > 0 {
+	if faults := r.countKilled(all, drawn, results); len(faults) > 0 {
 		t.Errorf("faults = %v", faults)
 	}
 	survivor, uncovered := found[2], found[5]
@@ -285,8 +287,13 @@ func TestCounting(t *testing.T) {
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("counted %+v\nwant %+v", r, want)
 	}
+	drawn["a.go"][7] = true
+	if faults := new(row).countKilled(all, drawn, results); len(faults) != 1 {
+		t.Errorf("a drawn mutant that gremlins skipped makes the faults %v, want one", faults)
+	}
+	delete(drawn["a.go"], 7)
 	results[4].Status = statusKilled
-	if faults := new(row).countKilled(found, results); len(faults) != 1 {
+	if faults := new(row).countKilled(all, drawn, results); len(faults) != 1 {
 		t.Errorf("an equivalent mutant that a test kills makes the faults %v, want one", faults)
 	}
 	for _, tt := range []struct {

@@ -50,7 +50,7 @@ func measure(ctx context.Context, e *engine, p plan, b *budget, t task, left int
 		if err != nil {
 			return row{}, nil, err
 		}
-		faults = r.countKilled(t.mutants, results)
+		faults = r.countKilled(t, drawn, results)
 		b.took(t, r.Drawn, time.Since(begin))
 	}
 	r.Seconds = int(t.seconds + time.Since(begin).Seconds())
@@ -73,14 +73,15 @@ func (r *row) countCoverage(mutants []mutant) {
 }
 
 // countKilled counts the results of the drawn mutants. An equivalent mutant that is
-// killed is a fault of the list.
-func (r *row) countKilled(mutants, results []mutant) (faults []error) {
+// killed is a fault of the list. A drawn mutant without a result is a fault of the run: it
+// would count neither as killed nor as a survivor.
+func (r *row) countKilled(t task, drawn map[string]map[int]bool, results []mutant) (faults []error) {
 	for _, result := range results {
-		i, found := slices.BinarySearchFunc(mutants, result, compareMutants)
+		i, found := slices.BinarySearchFunc(t.mutants, result, compareMutants)
 		if !found {
 			continue
 		}
-		m := mutants[i]
+		m := t.mutants[i]
 		m.Status = result.Status
 		if m.equivalent {
 			if m.Status == statusKilled || m.Status == statusTimedOut {
@@ -102,6 +103,9 @@ func (r *row) countKilled(mutants, results []mutant) (faults []error) {
 			continue
 		}
 		r.Drawn++
+	}
+	if n := t.counted(drawn); r.Drawn < n {
+		faults = append(faults, fmt.Errorf("%s: gremlins ran %d of the %d drawn mutants", r.Package, r.Drawn, n))
 	}
 	return faults
 }
