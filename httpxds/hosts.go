@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 )
 
@@ -27,8 +28,8 @@ var _ http.RoundTripper = (*Hosts)(nil)
 // ErrTooManyTargets is the error of a request to a new target when a [Hosts] has 1000 others.
 var ErrTooManyTargets = errors.New("the limit of 1000 targets is reached")
 
-// NewHosts returns a Hosts with the options of its Transports. The target of the host "checkout" is "xds:///checkout", unless
-// [WithTargets] says otherwise.
+// NewHosts returns a Hosts with the options of its Transports. The target of the host "checkout" is "xds:///checkout", also if it
+// is written in upper case, unless [WithTargets] says otherwise.
 func NewHosts(opts ...Option) (*Hosts, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -62,7 +63,7 @@ func WithFallback(rt http.RoundTripper) Option {
 
 // RoundTrip implements [http.RoundTripper].
 func (h *Hosts) RoundTrip(r *http.Request) (*http.Response, error) {
-	target, ok := "xds:///"+url.PathEscape(r.URL.Hostname()), true
+	target, ok := "xds:///"+url.PathEscape(strings.ToLower(r.URL.Hostname())), true
 	if h.settings.targets != nil {
 		target, ok = h.settings.targets(r.URL)
 	}

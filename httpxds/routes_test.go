@@ -79,6 +79,24 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
+// TestHostHeader expects matchers of the header "host" to read the authority, and the target of a host in upper case to be that in
+// lower case.
+func TestHostHeader(t *testing.T) {
+	w := newWorld(t)
+	w.routes(`routes { match { prefix: "/" headers { name: "Host" string_match { exact: "SVC:80" } } } direct_response { status: 200 body { inline_string: "by host" } } }
+		routes { match { prefix: "/" } direct_response { status: 200 body { inline_string: "other" } } }`)
+	h, err := httpxds.NewHosts(httpxds.WithEnv(w.env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for url, want := range map[string]string{"http://SVC:80/": "by host", "http://svc/": "other"} {
+		if body, err := get(t, h, url); !strings.HasPrefix(body, want) || err != nil {
+			t.Errorf("%s: %q, %v; want %q", url, body, err, want)
+		}
+	}
+}
+
 // TestLocalResponses expects redirects and direct responses without an endpoint.
 func TestLocalResponses(t *testing.T) {
 	w := newWorld(t)

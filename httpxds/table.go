@@ -154,11 +154,11 @@ type view struct {
 	cookies []string // generated for hash policies: values of Set-Cookie
 }
 
-// Values implements [route.HTTPRequest]. The name may be that of a pseudo-header.
+// Values implements [route.HTTPRequest]. The name may be that of a pseudo-header. "host" is ":authority", as in Envoy.
 func (v *view) Values(name string) []string { return v.values(v.request.Header, name) }
 
 func (v *view) values(h http.Header, name string) []string {
-	if strings.HasPrefix(name, ":") {
+	if strings.HasPrefix(name, ":") || name == "host" {
 		return pseudo(v.request, name)
 	}
 	return h[v.table.canonical[name]]
@@ -202,7 +202,7 @@ func pseudo(r *http.Request, name string) []string {
 	switch name {
 	case ":method":
 		return []string{methodOf(r)}
-	case ":authority":
+	case ":authority", "host":
 		return []string{hostOf(r)}
 	case ":path":
 		return []string{r.URL.RequestURI()}
