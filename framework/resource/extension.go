@@ -11,11 +11,11 @@ import (
 )
 
 // An Extension is code for one kind of configuration that resources carry: an [*HTTPFilter], an
-// [*LBPolicy], a [*ClusterSpecifier], a [*MetadataKind] or a [*CertificateProvider]. Programs
-// register extensions beside the types. Both are frozen together and never change afterwards.
-// Several goroutines call an extension's functions. A struct that embeds a pointer to one of these
-// types is an extension too: packages that run HTTP filters and certificate providers add their
-// code in this way.
+// [*LBPolicy], a [*ClusterSpecifier], a [*MetadataKind], a [*CertificateProvider] or an
+// [*InputMatcher]. Programs register extensions beside the types. Both are frozen together and never
+// change afterwards. Several goroutines call an extension's functions. A struct that embeds a pointer
+// to one of these types is an extension too: packages that run HTTP filters and certificate providers
+// add their code in this way.
 type Extension interface {
 	// keys returns the keys under which the extension is registered.
 	keys() []extensionKey
@@ -139,6 +139,7 @@ const (
 	pointClusterSpecifier = "cluster specifier plugin"
 	pointMetadata         = "metadata"
 	pointCertificates     = "certificate provider"
+	pointInputMatcher     = "input matcher"
 )
 
 func (f *HTTPFilter) keys() []extensionKey {

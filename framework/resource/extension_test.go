@@ -34,7 +34,8 @@ func TestExtensionsAreFoundByTheirNames(t *testing.T) {
 	specifier := &ClusterSpecifier{Config: "a.Filter", Parse: func(*DecodeContext, TypedConfig) (LBConfig, error) { return LBConfig{}, nil }}
 	kind := &MetadataKind{Message: "a.Filter", Parse: parseNothing}
 	provider := &CertificateProvider{Plugin: "a.Filter"}
-	set := extend(t, filter, policy, specifier, kind, provider)
+	input := &InputMatcher{Message: "a.Filter", Input: "a.Input", Parse: parseNothing}
+	set := extend(t, filter, policy, specifier, kind, provider, input)
 	byConfig, ok1 := set.HTTPFilter("a.Filter")
 	byOverride, ok2 := set.HTTPFilter("a.Override")
 	if !ok1 || !ok2 || byConfig != filter || byOverride != filter {
@@ -52,6 +53,9 @@ func TestExtensionsAreFoundByTheirNames(t *testing.T) {
 	if got, ok := set.CertificateProvider("a.Filter"); !ok || got != provider {
 		t.Error("the provider is not found")
 	}
+	if got, ok := set.InputMatcher("a.Filter"); !ok || got != input {
+		t.Error("the input matcher is not found")
+	}
 	if _, ok := set.LBPolicy("a.Override"); ok {
 		t.Error("a filter is found as a policy")
 	}
@@ -65,13 +69,13 @@ func TestExtendReportsEverything(t *testing.T) {
 	filter := &HTTPFilter{Config: "a.Filter", Sides: ServerSide, Parse: parseNothing}
 	set := extend(t, filter)
 	_, err := set.Extend(Envoy, nil, filter, (*HTTPFilter)(nil), &HTTPFilter{}, &HTTPFilter{Config: "x"}, &HTTPFilter{Config: "x", Parse: parseNothing},
-		&HTTPFilter{Config: "x", Parse: parseNothing, Override: "y"}, &LBPolicy{}, &ClusterSpecifier{}, &MetadataKind{}, &CertificateProvider{})
+		&HTTPFilter{Config: "x", Parse: parseNothing, Override: "y"}, &LBPolicy{}, &ClusterSpecifier{}, &MetadataKind{}, &CertificateProvider{}, &InputMatcher{Message: "x", Parse: parseNothing})
 	if err == nil {
 		t.Fatal("all of that is accepted")
 	}
 	for _, want := range []string{
 		"a nil extension", "HTTP filter a.Filter is there twice", "a nil HTTPFilter", "HTTPFilter.Config is empty", "HTTPFilter.Parse of x is nil", "HTTPFilter.Sides of x is 0",
-		"HTTPFilter.ParseOverride of x is nil", "an LBPolicy needs", "a ClusterSpecifier needs", "a MetadataKind needs", "a CertificateProvider needs",
+		"HTTPFilter.ParseOverride of x is nil", "an LBPolicy needs", "a ClusterSpecifier needs", "a MetadataKind needs", "a CertificateProvider needs", "an InputMatcher needs",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v\nsays nothing of %q", err, want)

@@ -180,3 +180,22 @@ func TestSelection(t *testing.T) {
 		t.Errorf("ReadNames = %v, %v; want an error that names the second pattern", list, err)
 	}
 }
+
+// TestValue expects the value of a header as matchers see it, or "!" if it is absent (A41).
+func TestValue(t *testing.T) {
+	md := map[string][]string{
+		"a": {"1"}, "b": {"1", "2"}, "c-bin": {"\xff", "a"}, ":authority": {"h"}, "te": {"trailers"}, "connection": {"x"}, "upgrade": {"x"}, "d": {},
+	}
+	for name, want := range map[string]string{
+		"a": "1", "b": "1,2", "c-bin": "/w,YQ", "host": "h", ":authority": "h", ":method": "POST", ":path": "/s/m",
+		"te": "!", "connection": "!", "upgrade": "!", "d": "!", "missing": "!",
+	} {
+		got, there := grpcheader.Value("/s/m", md, name)
+		if !there {
+			got += "!"
+		}
+		if got != want {
+			t.Errorf("the header %s is %q, want %q", name, got, want)
+		}
+	}
+}

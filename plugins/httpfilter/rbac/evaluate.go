@@ -2,12 +2,12 @@ package rbac
 
 import (
 	"crypto/x509"
-	"encoding/base64"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/internal/extensions/grpcheader"
 )
 
 // A Call has the properties of a call that rules match.
@@ -110,28 +110,7 @@ func (r *request) header(name string) (value string, there bool) {
 	if r.HTTP != nil {
 		return r.HTTP.header(name)
 	}
-	switch name {
-	case ":method":
-		return "POST", true // gRPC accepts no other method
-	case ":path":
-		return r.Method, true
-	case "host":
-		name = ":authority"
-	case "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade":
-		return "", false // a hop-by-hop header (RFC 7230 section 6.1)
-	}
-	values := r.Metadata[name]
-	if strings.HasSuffix(name, "-bin") {
-		values = encoded(values)
-	}
-	switch len(values) {
-	case 0:
-		return "", false
-	case 1:
-		return values[0], true
-	default:
-		return strings.Join(values, ","), true
-	}
+	return grpcheader.Value(r.Method, r.Metadata, name)
 }
 
 // header returns the value of a header and whether it is present, as Envoy does.
@@ -148,15 +127,6 @@ func (r *Request) header(name string) (value string, there bool) {
 	}
 	values := r.Values(name)
 	return strings.Join(values, ","), len(values) > 0
-}
-
-// encoded returns binary values in base64, as they are on the wire.
-func encoded(values []string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = base64.RawStdEncoding.EncodeToString([]byte(v))
-	}
-	return out
 }
 
 // authenticated reports whether the identity of the peer matches.

@@ -1,0 +1,167 @@
+package matchtree
+
+import (
+	"crypto/tls"
+	"net"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/internal/extensions/grpcheader"
+)
+
+// A Call has the properties of a gRPC call that inputs read.
+type Call struct {
+	// Method is the full name of the method, "/package.Service/Method".
+	Method string
+	// Metadata has the headers. Names are in lower case.
+	Metadata map[string][]string
+	// Server reports that a server received the call. The fields Remote and TLS are unset on channels.
+	Server bool
+	// Remote is the address of the peer.
+	Remote net.Addr
+	// TLS is the state of the connection. It is nil without TLS.
+	TLS *tls.ConnectionState
+	// ClusterMetadata returns the entries of the cluster's metadata that are of the type google.protobuf.Struct (A83). It is
+	// nil if there is no cluster.
+	ClusterMetadata func() map[string]any
+}
+
+// Header returns the value of a header, as gRPC's matchers see it, and whether it is present.
+func (c *Call) Header(name string) (value string, there bool) {
+	return grpcheader.Value(c.Method, c.Metadata, name)
+}
+
+// A Custom compares an input with custom_match. The result of a resource.InputMatcher implements it.
+type Custom interface {
+	// Match reports whether a call matches. It is called concurrently.
+	Match(c *Call) bool
+}
+
+// A Tree chooses actions of type A. Its fields are for the JSON of updates.
+type Tree[A any] struct {
+	// Matchers are the entries of a matcher_list.
+	Matchers []Entry[A] `json:",omitempty"`
+	// Header is the input of a matcher_tree, and Values has its entries. If Prefixes is not nil, it has the lengths of the
+	// keys in descending order, and the keys are prefixes.
+	Header   string                `json:",omitempty"`
+	Values   map[string]Outcome[A] `json:",omitempty"`
+	Prefixes []int                 `json:",omitempty"`
+	// None is the outcome without a match, or nil.
+	None *Outcome[A] `json:",omitempty"`
+}
+
+// An Entry has the outcome for the calls that match a predicate.
+type Entry[A any] struct {
+	Predicate Predicate
+	Outcome   Outcome[A]
+}
+
+// An Outcome is a nested tree, or an action if Nested is nil.
+type Outcome[A any] struct {
+	Nested *Tree[A] `json:",omitempty"`
+	Action A
+}
+
+// Find returns the action for a call. It returns false if there is no match.
+func (t *Tree[A]) Find(c *Call) (action A, ok bool) {
+	for i := range t.Matchers {
+		if t.Matchers[i].Predicate.match(c) {
+			if action, ok = t.Matchers[i].Outcome.find(c); ok {
+				return action, true
+			}
+		}
+	}
+	if t.Values != nil {
+		if value, there := c.Header(t.Header); there {
+			if action, ok = t.lookup(c, value); ok {
+				return action, true
+			}
+		}
+	}
+	if t.None != nil {
+		return t.None.find(c)
+	}
+	return action, false
+}
+
+// lookup returns the action for a value: that of the longest prefix, or of the value itself.
+func (t *Tree[A]) lookup(c *Call, value string) (action A, ok bool) {
+	if t.Prefixes == nil {
+		if o, there := t.Values[value]; there {
+			return o.find(c)
+		}
+		return action, false
+	}
+	for _, n := range t.Prefixes {
+		if n > len(value) {
+			continue
+		}
+		if o, there := t.Values[value[:n]]; there {
+			if action, ok = o.find(c); ok {
+				return action, true
+			}
+		}
+	}
+	return action, false
+}
+
+func (o *Outcome[A]) find(c *Call) (A, bool) {
+	if o.Nested != nil {
+		return o.Nested.Find(c)
+	}
+	return o.Action, true
+}
+
+// A Predicate is a condition: of All, Any, Not and the input, only one is set.
+type Predicate struct {
+	// All are predicates that must all match. Any are predicates of which one must match.
+	All []Predicate `json:",omitempty"`
+	Any []Predicate `json:",omitempty"`
+	// Not must not match.
+	Not *Predicate `json:",omitempty"`
+	// Header is the header that Value compares. An absent header does not match.
+	Header string          `json:",omitempty"`
+	Value  *matcher.String `json:",omitempty"`
+	// Custom compares another input.
+	Custom Custom `json:",omitempty"`
+}
+
+func (p *Predicate) match(c *Call) bool {
+	switch {
+	case p.Value != nil:
+		value, there := c.Header(p.Header)
+		return there && p.Value.Match(value)
+	case p.Custom != nil:
+		return p.Custom.Match(c)
+	case p.Not != nil:
+		return !p.Not.match(c)
+	case p.Any != nil:
+		for i := range p.Any {
+			if p.Any[i].match(c) {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range p.All {
+		if !p.All[i].match(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// lower returns a name of a header in lower case, or false if it is not valid.
+func lower(name string) (string, bool) {
+	if name == "" || len(name) > maxHeader {
+		return "", false
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) && (c != ':' || i > 0 || len(name) == 1) {
+			return "", false
+		}
+	}
+	return strings.ToLower(name), true
+}
