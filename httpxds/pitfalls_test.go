@@ -349,6 +349,9 @@ func TestRetryConditions(t *testing.T) {
 		{`retry_on: "retriable-status-codes" retriable_status_codes: 418`, 417, "", "", 1},
 		{`retry_on: "retriable-headers" retriable_headers { name: "x-again" present_match: true }`, 200, "X-Again", "", 2},
 		{`retry_on: "retriable-headers" retriable_headers { name: "x-again" present_match: true }`, 200, "X-Other", "", 1},
+		{`retry_on: "retriable-headers" retriable_headers { name: ":status" string_match { exact: "418" } }`, 418, "", "", 2},
+		{`retry_on: "retriable-headers" retriable_headers { name: ":status" string_match { exact: "418" } }`, 419, "", "", 1},
+		{`retry_on: "retriable-headers" retriable_headers { name: ":method" present_match: true }`, 418, "", "", 1},
 		{`retry_on: "envoy-ratelimited"`, 429, "X-Envoy-Ratelimited", "", 2},
 		{`retry_on: "5xx"`, 503, "X-Envoy-Ratelimited", "", 1},
 		{`retry_on: "unavailable"`, 200, "Grpc-Status", "", 1}, // its value is 1: CANCELLED

@@ -23,7 +23,7 @@ func (x *exchange) wants(v *view, resp *http.Response, err error) bool {
 	if p == nil || x.retries >= p.Max {
 		return false
 	}
-	if len(p.RequestHeaders) > 0 && !matchesOne(v, v.request.Header, p.RequestHeaders) {
+	if len(p.RequestHeaders) > 0 && !matchesOne(p.RequestHeaders, v.Values) {
 		return false
 	}
 	if err != nil {
@@ -63,16 +63,14 @@ func (x *exchange) wantsResponse(p *route.HTTPRetry, v *view, resp *http.Respons
 		on(route.RetryGatewayError) && status >= 502 && status <= 504,
 		on(route.RetryRetriable4xx) && status == http.StatusConflict,
 		on(route.RetryStatusCodes) && slices.Contains(p.Statuses, uint32(status)), //nolint:gosec // not negative
-		on(route.RetryHeaders) && matchesOne(v, resp.Header, p.Headers):
+		on(route.RetryHeaders) && matchesOne(p.Headers, v.valuesOf(resp)):
 		return true
 	}
 	return p.GRPC != 0 && p.GRPC>>x.code(resp)&1 == 1
 }
 
-func matchesOne(v *view, h http.Header, list []matcher.Header) bool {
-	return slices.ContainsFunc(list, func(m matcher.Header) bool {
-		return route.MatchHTTPHeader(&m, func(name string) []string { return v.values(h, name) })
-	})
+func matchesOne(list []matcher.Header, values func(name string) []string) bool {
+	return slices.ContainsFunc(list, func(m matcher.Header) bool { return route.MatchHTTPHeader(&m, values) })
 }
 
 // code returns the code of gRPC of a response: that of its headers, or that of a unary response of Connect. It is 0 if there

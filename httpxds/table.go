@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
@@ -155,13 +156,21 @@ type view struct {
 }
 
 // Values implements [route.HTTPRequest]. The name may be that of a pseudo-header. "host" is ":authority", as in Envoy.
-func (v *view) Values(name string) []string { return v.values(v.request.Header, name) }
-
-func (v *view) values(h http.Header, name string) []string {
+func (v *view) Values(name string) []string {
 	if strings.HasPrefix(name, ":") || name == "host" {
 		return pseudo(v.request, name)
 	}
-	return h[v.table.canonical[name]]
+	return v.request.Header[v.table.canonical[name]]
+}
+
+// valuesOf returns the function of the headers of a response. ":status" is its status.
+func (v *view) valuesOf(resp *http.Response) func(name string) []string {
+	return func(name string) []string {
+		if name == ":status" {
+			return []string{strconv.Itoa(resp.StatusCode)}
+		}
+		return resp.Header[v.table.canonical[name]]
+	}
 }
 
 // Query implements [route.HTTPRequest].
