@@ -59,3 +59,15 @@ func TestLimit(t *testing.T) {
 		t.Error("calls that ended still count")
 	}
 }
+
+func TestInFlight(t *testing.T) {
+	c := new(breaker.Set).Acquire("a", "")
+	c.Start(2)
+	c.Start(2)
+	if c.Start(2); c.InFlight() != 2 {
+		t.Errorf("%d calls are in flight, want 2", c.InFlight())
+	}
+	if c.End(); c.InFlight() != 1 {
+		t.Errorf("%d calls are in flight after one has ended, want 1", c.InFlight())
+	}
+}

@@ -1,6 +1,8 @@
 package serial_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -101,6 +103,32 @@ func TestIdleLoopsHaveNoGoroutine(t *testing.T) {
 		}
 		if called != 6 { // Do publishes, and the loop after it
 			t.Errorf("publish was called %d times, want 6", called)
+		}
+	})
+}
+
+// TestAsk waits for functions that run, that never run, and that run too late.
+func TestAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := serial.New(func() {})
+		ran := 0
+		if err := l.Ask(t.Context(), func() { ran++ }); err != nil || ran != 1 {
+			t.Errorf("the function ran %d times, %v; want once", ran, err)
+		}
+		release, late := make(chan struct{}), errors.New("late")
+		l.Post(func() { <-release })
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, late)
+		defer cancel()
+		if err := l.Ask(ctx, func() { ran++ }); !errors.Is(err, late) || ran != 1 {
+			t.Errorf("a loop that is busy gives the error %v after %d functions, want %v after 1", err, ran, late)
+		}
+		close(release)
+		l.Close(func() {})
+		if ran != 2 {
+			t.Errorf("%d functions ran, want also the one that nobody waited for", ran)
+		}
+		if err := l.Ask(t.Context(), func() { ran++ }); !errors.Is(err, serial.ErrClosed) || ran != 2 {
+			t.Errorf("a closed loop gives the error %v, want %v", err, serial.ErrClosed)
 		}
 	})
 }

@@ -90,6 +90,20 @@ func TestFieldsOfHTTP(t *testing.T) {
 	if c, err := read(http); err != nil || c.Only == nil || c.Only.Cluster != "c" || len(c.Only.Headers) != 1 || !c.Only.Headers[0].Match("", true) || c.Only.Headers[0].Match("", false) {
 		t.Errorf("profile HTTP reads %+v, %v; want cluster c and a matcher of a header that is present", c, err)
 	}
+	headers := m.Headers
+	m.Headers = nil
+	if c, err := read(http); err != nil || c.Only == nil || c.Only.Cluster != "c" || len(c.Only.Headers) != 0 {
+		t.Errorf("without headers, profile HTTP reads %+v, %v; want a selection by cluster", c, err)
+	}
+	m.Headers, m.UpstreamCluster = headers, ""
+	if c, err := read(http); err != nil || c.Only == nil || c.Only.Cluster != "" || len(c.Only.Headers) != 1 {
+		t.Errorf("without a cluster, profile HTTP reads %+v, %v; want a selection by header", c, err)
+	}
+	m.Headers = nil
+	if c, err := read(http); err != nil || c.Only != nil {
+		t.Errorf("without both, profile HTTP reads %+v, %v; want no selection", c, err)
+	}
+	m.Headers, m.UpstreamCluster = headers, "c"
 	m.DownstreamNodes, m.ResponseRateLimit = []string{"n"}, new(commonfaultv3.FaultRateLimit)
 	if _, err := read(http); err == nil || !strings.Contains(err.Error(), "downstream_nodes") || !strings.Contains(err.Error(), "response_rate_limit") {
 		t.Errorf("profile HTTP: error %v; want the two fields that are not supported", err)

@@ -27,6 +27,10 @@ func TestVerdicts(t *testing.T) {
 			"response_headers_to_add": [{"header": {"key": "x-a", "value": "b"}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}]}`: {
 			Config{Status: 503, Bucket: &Bucket{4294967295, 9, 24 * time.Hour}, Headers: []headerchange.Change{{Name: "X-A", Value: "b", Action: headerchange.Overwrite}}}, "",
 		},
+		`{"status": {"code": 399}}`:                                                {Config{Status: 429}, ""},
+		`{"status": {"code": 400}}`:                                                {Config{Status: 400}, ""},
+		`{"status": {"code": 599}}`:                                                {Config{Status: 599}, ""},
+		`{"status": {"code": 600}}`:                                                {Config{Status: 429}, ""},
 		`{"status": {"code": "OK"}}`:                                               {Config{Status: 429}, ""},
 		`{"token_bucket": {"max_tokens": 0, ` + day + `}}`:                         {Config{}, "token_bucket.max_tokens = 0; must be at least 1"},
 		`{"token_bucket": {"max_tokens": 1, "tokens_per_fill": 0, ` + day + `}}`:   {Config{}, "token_bucket.tokens_per_fill = 0; must be at least 1"},
