@@ -49,6 +49,12 @@ type world struct {
 
 func in(t *testing.T, features string, test func(*world)) {
 	t.Helper()
+	inProfile(t, resource.GRPC, features, test)
+}
+
+// inProfile is in for the clients of a profile. Those of profile HTTP use all virtual hosts.
+func inProfile(t *testing.T, p resource.Profile, features string, test func(*world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}], "server_features": [%s]}], "authorities": {"e": {}}, "node": {"id": "n"}}`, features))
@@ -68,6 +74,11 @@ func in(t *testing.T, features string, test func(*world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if p != resource.GRPC {
+			if types, err = types.Extend(p); err != nil {
+				t.Fatal(err)
+			}
+		}
 		server := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
 			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()}, memoryads.Type{URL: listURL})
 		c, err := client.New(config, types, client.Options{Transport: memoryads.Network{"memory": server}})
@@ -77,7 +88,7 @@ func in(t *testing.T, features string, test func(*world)) {
 		defer c.Close()
 		w := &world{t: t, server: server, client: c, dns: &fakeDNS{resolvers: make(map[string]*fakeResolver)}, news: make(chan string, 1000)}
 		w.watcher = xdsconfig.New(c, xdsconfig.Options{
-			Listener: "l", Authority: "svc", NodeID: "n", DNS: w.dns, Servers: config.ServersFor,
+			Listener: "l", Authority: "svc", AllHosts: p == resource.HTTP, NodeID: "n", DNS: w.dns, Servers: config.ServersFor,
 			Deliver: func(c *xdsconfig.Config, err error) {
 				w.last = c
 				w.news <- describe(c, err)

@@ -87,6 +87,7 @@ func TestVerdicts(t *testing.T) {
 		{`{` + minimal + `, "forward_rules": {"allowed_headers": {"patterns": [{"prefix": ""}]}}}`, `!forward_rules.allowed_headers.patterns[0].prefix`},
 		{`{` + minimal + `, "forward_rules": {"disallowed_headers": {"patterns": [{}]}}}`, `!forward_rules.disallowed_headers.patterns[0]`},
 		{`{` + minimal + `, "request_attributes": [` + strings.Repeat(`"a",`, 100) + `"a"]}`, `!request_attributes = 101; must have at most 100 entries`},
+		{`{` + minimal + `, "request_attributes": [` + strings.Repeat(`"a",`, 99) + `"a"]}`, "proc:1 {true false true false false} false [a" + strings.Repeat(" a", 99) + "] [] false false 5s"},
 		{`{` + minimal + `, "response_attributes": [` + strings.Repeat(`"a",`, 100) + `"a"]}`, `!response_attributes = 101`},
 		{`{` + minimal + `, "unknown": 1}`, `!`},
 	} {
