@@ -225,6 +225,23 @@ func TestRefs(t *testing.T) {
 	}
 }
 
+// TestBind expects the subscriber of a resolver that starts again to get the clusters in use, and no others.
+func TestBind(t *testing.T) {
+	var refs Refs
+	kept := Compile(config(t, `routes { match { prefix: "" } route { cluster: "a" } }`), &refs, Settings{}, maker{})
+	other := Compile(config(t, `routes { match { prefix: "" } route { cluster: "b" } }`), &refs, Settings{}, maker{})
+	other.Release()
+	s := new(subscriptions)
+	if refs.Bind(s); !slices.Equal(s.names, []string{"a"}) {
+		t.Errorf("subscribed to %q, want the cluster of the table that is in use", s.names)
+	}
+	refs.Bind(nil)
+	Compile(config(t, `routes { match { prefix: "" } route { cluster: "c" } }`), &refs, Settings{}, maker{}).Release()
+	if kept.Release(); !slices.Equal(s.names, []string{"a"}) {
+		t.Errorf("a subscriber that is no longer bound has %q, want no change", s.names)
+	}
+}
+
 // TestEveryTargetIsChosen expects targets of equal, small weights to get the same share of requests.
 func TestEveryTargetIsChosen(t *testing.T) {
 	type target = Target[struct{}]
