@@ -138,6 +138,7 @@ func Reply(in *extprocv3.ProcessingRequest) *extprocv3.ProcessingResponse {
 		return &extprocv3.BodyResponse{Response: &extprocv3.CommonResponse{BodyMutation: &extprocv3.BodyMutation{
 			Mutation: &extprocv3.BodyMutation_StreamedResponse{StreamedResponse: &extprocv3.StreamedBodyResponse{
 				Body: b.GetBody(), EndOfStream: b.GetEndOfStream(), EndOfStreamWithoutMessage: b.GetEndOfStreamWithoutMessage(),
+				DrainComplete: b.GetDrainComplete(),
 			}},
 		}}}
 	}

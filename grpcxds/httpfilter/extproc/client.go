@@ -3,7 +3,6 @@ package extproc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
@@ -67,15 +65,13 @@ type clientStream struct {
 
 	// The mutex of the exchange guards the fields below.
 	rest            grpc.ClientStream
-	requests        protoreflect.MessageType // of the messages that the program sends; nil: not known
-	forwarded       bool                     // all messages of the processor were passed on
-	closing         time.Time                // the time of the half-close
-	final           error                    // the result of the call, if not nil; io.EOF is OK
-	pumped          bool                     // the pump has ended
-	early           error                    // the status of a response without headers
-	head            metadata.MD              // the headers of the response, or its only trailers
-	received        time.Time                // the time of head
-	settled         bool                     // header, or trailer if there is only that, is set
+	closing         time.Time   // the time of the half-close
+	final           error       // the result of the call, if not nil; io.EOF is OK
+	pumped          bool        // the pump has ended
+	early           error       // the status of a response without headers
+	head            metadata.MD // the headers of the response, or its only trailers
+	received        time.Time   // the time of head
+	settled         bool        // header, or trailer if there is only that, is set
 	header, trailer metadata.MD
 }
 
@@ -131,8 +127,8 @@ func (s *clientStream) SendMsg(m any) error {
 			return err
 		}
 		s.mu.Lock()
-		if s.requests == nil {
-			s.requests = m.(proto.Message).ProtoReflect().Type()
+		if s.request.kind == nil {
+			s.request.kind = m.(proto.Message).ProtoReflect().Type()
 		}
 		ignored := s.request.ended
 		s.cond.Broadcast()
@@ -193,48 +189,21 @@ func (s *clientStream) hand(m *messageEvent) (bool, error) {
 	return s.request.ended, nil
 }
 
-// forward passes the messages of the processor on, until events pass.
+// forward passes the messages of the processor on, until messages pass the filter.
 func (s *clientStream) forward() {
-	defer func() {
-		s.mu.Lock()
-		s.forwarded = true
-		s.cond.Broadcast()
-		s.mu.Unlock()
-	}()
+	defer s.setForwarded()
 	rest, err := s.below()
-	lost := false // the rest of the call receives no more
-	for err == nil {
-		var m message
-		var ok bool
-		if m, ok, err = s.take(&s.request, func() bool { return s.phase == passing || s.request.ended }); err != nil || !ok {
-			return
+	if err != nil {
+		return
+	}
+	if s.passOn(&s.request, rest.SendMsg, func() bool { return s.passes(&s.request) || s.request.ended }) {
+		s.mu.Lock()
+		closing := s.closing
+		s.mu.Unlock()
+		if !closing.IsZero() {
+			s.metrics.record(s.ctx, clientHalfClose, s.call.Cluster, closing)
 		}
-		if !m.none && !lost {
-			var in proto.Message
-			if in, err = s.decode(m.body); err != nil {
-				s.mu.Lock()
-				s.stopLocked(fmt.Errorf("request_body.response.body_mutation.streamed_response.body: %w", err))
-				s.mu.Unlock()
-				return
-			}
-			if failure := rest.SendMsg(in); failure != nil {
-				lost = true
-				if !errors.Is(failure, io.EOF) { // else RecvMsg returns the status
-					s.fail(failure)
-				}
-			}
-		}
-		s.consumed(&s.request, len(m.body))
-		if m.end {
-			s.mu.Lock()
-			closing := s.closing
-			s.mu.Unlock()
-			if !closing.IsZero() {
-				s.metrics.record(s.ctx, clientHalfClose, s.call.Cluster, closing)
-			}
-			_ = rest.CloseSend()
-			return
-		}
+		_ = rest.CloseSend()
 	}
 }
 

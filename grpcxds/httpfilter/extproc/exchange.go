@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 const (
@@ -56,21 +57,26 @@ type exchange struct {
 	cond              sync.Cond  // any of them has changed
 	phase             phase
 	err               error // the status of the call, if failed
-	exposed           bool  // a message was sent, so that the call cannot continue without the processor
-	drained           bool  // the processor has begun to drain
+	drained           bool  // the processor has begun to drain the stream
+	halfClosed        bool  // the filter has half-closed the stream
 	receiving         bool  // the receiver runs
 	lingers           bool
 	timer             *time.Timer // ends a stream that lingers
 	request, response direction
 	trailers          reply
 	only              bool      // the response has only trailers, which are its headers
+	forwarded         bool      // the filter has passed on all messages of the processor that it sends itself
 	immediate         *mutation // of the trailers of a call that the processor has ended
 }
 
 // A direction has the state of requests or responses.
 type direction struct {
 	headers    reply
-	began      bool // an event was sent, with the attributes
+	kind       protoreflect.MessageType // of the messages that the program uses; nil: not known
+	began      bool                     // an event was sent, with the attributes
+	exposed    bool                     // a message was sent, so that the call cannot continue without the processor
+	finished   bool                     // the filter has sent the end
+	drain      drain
 	window     int64
 	credit     int64 // the window of the processor
 	unreturned int64 // the bytes of consumed messages that are not in credit again
@@ -169,34 +175,6 @@ func (x *exchange) end() {
 // complete reports whether the processor has answered all events of the response. Then the call needs nothing more.
 func (x *exchange) complete() bool {
 	return (!x.response.headers.sent || x.response.headers.answered) && (!x.trailers.sent || x.trailers.answered)
-}
-
-// halfClose half-closes the stream. It returns false if another goroutine sends an event, which then half-closes it if the
-// processor drains.
-func (x *exchange) halfClose() bool {
-	if !x.sending.TryLock() {
-		return false
-	}
-	defer x.sending.Unlock()
-	if x.stream != nil && !x.closed {
-		x.closed = true
-		x.lastCredit()
-		_ = x.stream.CloseSend() // the receiver gets the status
-	}
-	return true
-}
-
-// lastCredit lets the processor return all messages that it has. It gets no window updates after the half-close.
-func (x *exchange) lastCredit() {
-	x.mu.Lock()
-	needed := x.phase == draining
-	for _, d := range []*direction{&x.request, &x.response} {
-		d.unreturned += max(d.sent-d.received, 0)
-	}
-	x.mu.Unlock()
-	if m := new(extprocv3.ProcessingRequest); needed && x.addCredit(m) {
-		_ = x.stream.Send(m) // the receiver gets the status
-	}
 }
 
 // wait waits until ready reports true, or until the call is over. The caller holds the mutex. It returns the status of a call that

@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"testing"
 	"time"
@@ -169,5 +170,70 @@ func TestLingeringStreamsAreBounded(t *testing.T) {
 	p.depart()
 	if !p.linger() {
 		t.Error("a stream may not stay open after another has ended")
+	}
+}
+
+// A stream that ends with OK lets events pass, unless the processor may have kept a message.
+func TestEndsWithOK(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  func(x *exchange)
+		want phase
+	}{
+		{"nothing was sent", func(*exchange) {}, passing},
+		{"a request was sent", func(x *exchange) { x.request.exposed = true }, failed},
+		{"a response was sent", func(x *exchange) { x.response.exposed = true }, failed},
+		{"a request was sent, and the processor has sent the end", func(x *exchange) { x.request.exposed, x.request.ended = true, true }, passing},
+		{"a response was sent, and the processor has answered to the trailers", func(x *exchange) { x.response.exposed, x.trailers.answered = true, true }, passing},
+		{"requests were drained", func(x *exchange) { x.request.exposed, x.request.drain = true, drained }, passing},
+		{"a drain of requests has begun", func(x *exchange) { x.request.exposed, x.request.drain = true, flushing }, failed},
+		{"only requests were drained", func(x *exchange) { x.request.exposed, x.request.drain, x.response.exposed = true, drained, true }, failed},
+		{"the stream was drained", func(x *exchange) { x.request.exposed, x.phase, x.drained, x.halfClosed = true, draining, true, true }, passing},
+		{"the stream ends before the half-close", func(x *exchange) { x.request.exposed, x.phase, x.drained = true, draining, true }, failed},
+	} {
+		x, _ := (&processor{release: func() {}, uses: 1}).newExchange(t.Context(), nil)
+		x.mu.Lock()
+		tt.set(x)
+		x.finish(io.EOF)
+		got := x.phase
+		x.mu.Unlock()
+		if got != tt.want {
+			t.Errorf("%s: phase %d; want %d", tt.name, got, tt.want)
+		}
+		x.end()
+	}
+}
+
+// A message that waits for an earlier event is not sent after drain_complete. It passes after the drain.
+func TestNoMessageFollowsDrainComplete(t *testing.T) {
+	p := &processor{
+		config: config.Config{Modes: config.Modes{RequestMessages: true}},
+		client: accepting{new(mute)}, release: func() {}, uses: 1,
+	}
+	x, _ := p.newExchange(t.Context(), nil)
+	defer x.cancel()
+	defer x.end()
+	x.sending.Lock() // the filter sends drain_complete
+	passes := make(chan bool)
+	go func() {
+		sent, err := x.offerMessage(&x.request, body([]byte("a")))
+		passes <- !sent && err == nil
+	}()
+	for waits := false; !waits; runtime.Gosched() {
+		x.mu.Lock()
+		waits = x.request.sent > 0
+		x.mu.Unlock()
+	}
+	x.mu.Lock()
+	x.request.drain = flushing
+	x.mu.Unlock()
+	x.sending.Unlock()
+	x.mu.Lock()
+	x.request.drain = drained
+	x.cond.Broadcast()
+	exposed := x.request.exposed
+	x.mu.Unlock()
+	if !<-passes || exposed {
+		t.Errorf("the message was sent to the processor: %t; want it to pass after the drain", exposed)
 	}
 }

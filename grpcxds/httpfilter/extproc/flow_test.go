@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -210,8 +211,14 @@ func TestDrain(t *testing.T) {
 func TestEndWithoutDrain(t *testing.T) {
 	w := newWorld(t, echo)
 	w.Handle(func(s fakeextproc.Stream) error {
-		_, _ = s.Recv()
-		return nil
+		in, err := s.Recv()
+		for err == nil && in.GetProtocolConfig().GetRequestBodyMode() == filterv3.ProcessingMode_GRPC && in.GetRequestBody() == nil {
+			first := in
+			if in, err = s.Recv(); in != nil {
+				in.ProtocolConfig = first.GetProtocolConfig()
+			}
+		}
+		return err
 	})
 	for modes, want := range map[string]codes.Code{headerModes: codes.OK, allModes: codes.Internal, allModes + `, "failure_mode_allow": true`: codes.Internal} {
 		c := w.client(modes)

@@ -97,6 +97,19 @@ func TestMessageViolations(t *testing.T) {
 			}
 			return []*response{out}
 		}},
+		{"request_body.response.body_mutation.streamed_response.drain_complete = true; must follow drain_complete of the filter", func(in *request, out *response) []*response {
+			if in.GetRequestBody() != nil {
+				fakeextproc.Message(out).DrainComplete = true
+			}
+			return []*response{out}
+		}},
+		{"request_body; must not be sent after drain_complete", func(in *request, out *response) []*response {
+			out.RequestDrainRequests = true
+			if fakeextproc.Message(out).GetDrainComplete() {
+				return []*response{out, fakeextproc.Reply(&request{Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: new(extprocv3.HttpBody)}})}
+			}
+			return []*response{out}
+		}},
 		{"the processor sends a message that cannot be decoded", func(in *request, out *response) []*response {
 			if in.GetResponseBody() != nil {
 				fakeextproc.Message(out).Body = []byte{0xff}
@@ -107,7 +120,9 @@ func TestMessageViolations(t *testing.T) {
 		w.Handle(changing(tt.change))
 		c := w.client(allModes)
 		c.say("a")
-		_ = c.CloseSend()
+		if !strings.Contains(tt.want, "after drain_complete") { // after the half-close there is nothing to drain
+			_ = c.CloseSend()
+		}
 		if strings.Contains(tt.want, "before response_trailers") { // the call is not over before the program receives its status
 			if err := c.RecvMsg(new(wrapperspb.StringValue)); err == nil {
 				<-c.below.Done()

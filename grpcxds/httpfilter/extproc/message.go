@@ -1,7 +1,9 @@
 package extproc
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/codes"
@@ -32,15 +34,70 @@ func errNoProto(m any) error {
 	return status.Error(codes.Internal, fmt.Sprintf("extproc: the message is a %T; must be a proto.Message", m))
 }
 
-// decode returns a request of the processor, in the type that the program sends. If the program has sent none, a message of
-// unknown fields has the same bytes.
-func (s *clientStream) decode(raw []byte) (proto.Message, error) {
-	s.mu.Lock()
-	t := s.requests
-	s.mu.Unlock()
+// decode returns a message of the processor, in the type that the program uses. If the type is not known, a message of unknown
+// fields has the same bytes.
+func (x *exchange) decode(d *direction, raw []byte) (proto.Message, error) {
+	x.mu.Lock()
+	t := d.kind
+	x.mu.Unlock()
 	var m proto.Message = new(emptypb.Empty)
 	if t != nil {
 		m = t.New().Interface()
 	}
 	return m, proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(raw, m)
+}
+
+// passOn passes the messages of the processor on by send, until there are none and stop reports true. It reports whether the
+// half-close follows.
+func (x *exchange) passOn(d *direction, send func(any) error, stop func() bool) (end bool) {
+	lost := false // the receiver takes no more messages
+	for {
+		m, ok, err := x.take(d, stop)
+		if err != nil {
+			return false
+		}
+		if !ok {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			return d.finished && !d.ended && d == &x.request // the processor has kept the half-close
+		}
+		if !m.none && !lost {
+			out, err := x.decode(d, m.body)
+			if err != nil {
+				x.mu.Lock()
+				x.stopLocked(fmt.Errorf("%s.response.body_mutation.streamed_response.body: %w", x.field(d), err))
+				x.mu.Unlock()
+				return false
+			}
+			if err := send(out); err != nil {
+				lost = true
+				if !errors.Is(err, io.EOF) { // else the call returns the status
+					x.fail(err)
+				}
+			}
+		}
+		x.consumed(d, len(m.body))
+		if m.end {
+			return true
+		}
+	}
+}
+
+// field returns the name of the field with the messages of a direction.
+func (x *exchange) field(d *direction) string {
+	if d == &x.request {
+		return "request_body"
+	}
+	return "response_body"
+}
+
+// passes reports whether the messages of a direction pass the filter. The caller holds the mutex.
+func (x *exchange) passes(d *direction) bool { return x.phase == passing || d.drain == drained }
+
+// setForwarded marks all messages of the processor as passed on.
+func (x *exchange) setForwarded() {
+	x.mu.Lock()
+	x.forwarded = true
+	x.cond.Broadcast()
+	x.mu.Unlock()
 }

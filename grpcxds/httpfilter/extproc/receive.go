@@ -17,7 +17,7 @@ func (x *exchange) receive() {
 	for {
 		m, err := x.stream.Recv()
 		x.mu.Lock()
-		drained := x.drained
+		before := [3]bool{x.drained, x.request.drain == asked, x.response.drain == asked}
 		switch {
 		case x.phase >= failed || x.config.ObservabilityMode: // responses have no effect (A93)
 		case err == nil:
@@ -29,17 +29,16 @@ func (x *exchange) receive() {
 		if ended {
 			x.finish(err)
 		}
-		drains := x.drained && !drained
+		after := [3]bool{x.drained, x.request.drain == asked, x.response.drain == asked}
 		x.mu.Unlock()
 		if ended {
 			x.cancel()
 			x.drop()
 			return
 		}
-		if drains {
-			// The last window update may wait until the processor reads, and the processor until this loop reads. If another
-			// goroutine sends an event, that one half-closes the stream.
-			go x.halfClose()
+		if after != before {
+			// The events may wait until the processor reads, and the processor until this loop reads.
+			go x.sendEnds()
 		}
 	}
 }
@@ -55,18 +54,14 @@ func (x *exchange) finish(err error) {
 	case x.phase > draining:
 	case errors.Is(err, io.EOF) && (x.config.ObservabilityMode || x.released()):
 		x.phase = passing
+	case errors.Is(err, io.EOF) && x.drained:
+		x.stopLocked(errors.New("the processor ended a drain before the filter half-closed the stream, and may have kept messages"))
 	case errors.Is(err, io.EOF):
 		x.stopLocked(errors.New("the processor ended the stream without a drain, and may have kept messages"))
 	default:
 		x.stopLocked(err)
 	}
 	x.cond.Broadcast()
-}
-
-// released reports whether the processor has no message that the call needs (A93).
-func (x *exchange) released() bool {
-	modes := &x.config.Modes
-	return x.drained || (!modes.RequestMessages || x.request.ended) && (!modes.ResponseMessages || x.trailers.answered)
 }
 
 // handle handles a response. The caller holds the mutex. An error is a violation of the protocol.
@@ -80,8 +75,12 @@ func (x *exchange) handle(m *extprocv3.ProcessingResponse) error {
 		}
 	}
 	err := x.respond(m)
-	if err == nil && m.GetRequestDrain() && x.phase == live { //nolint:staticcheck // A93 has this field
-		x.phase, x.drained = draining, true
+	if err == nil && x.phase == live {
+		if m.GetRequestDrain() { //nolint:staticcheck // processors of grpc-go 1.85 use this field
+			x.phase, x.drained = draining, true
+		}
+		x.request.ask(m.GetRequestDrainRequests() && x.config.Modes.RequestMessages)
+		x.response.ask(m.GetRequestDrainResponses() && x.config.Modes.ResponseMessages)
 	}
 	x.cond.Broadcast()
 	return err
@@ -169,6 +168,10 @@ func (x *exchange) receiveMessage(field string, d *direction, r *extprocv3.Commo
 		return fmt.Errorf("%s; the filter has sent no event of this direction", field)
 	case d.ended:
 		return fmt.Errorf("%s; must not be sent after end_of_stream", field)
+	case d.drain == drained:
+		return fmt.Errorf("%s; must not be sent after drain_complete", field)
+	case m.GetDrainComplete() && d.drain != flushing:
+		return fmt.Errorf("%s.response.body_mutation.streamed_response.drain_complete = true; must follow drain_complete of the filter (A93)", field)
 	case d == &x.response && m.GetEndOfStream():
 		return fmt.Errorf("%s.response.body_mutation.streamed_response.end_of_stream = true; must be false (A93)", field)
 	case size > 0 && d.credit <= 0:
@@ -177,7 +180,13 @@ func (x *exchange) receiveMessage(field string, d *direction, r *extprocv3.Commo
 	d.credit -= size
 	d.received += size
 	d.ended = m.GetEndOfStream()
-	d.queue = append(d.queue, message{body: m.GetBody(), end: d.ended, none: d.ended && m.GetEndOfStreamWithoutMessage()})
+	if m.GetDrainComplete() {
+		d.drain = drained
+	}
+	none := d.ended && m.GetEndOfStreamWithoutMessage() || m.GetDrainComplete() && size == 0
+	if d.ended || !none {
+		d.queue = append(d.queue, message{body: m.GetBody(), end: d.ended, none: none})
+	}
 	x.cond.Broadcast()
 	for len(d.queue) >= maxQueued && x.phase < failed {
 		x.cond.Wait()

@@ -22,18 +22,31 @@ var (
 // offerHeaders sends an event with headers, unless events pass. r gets the response.
 func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingRequest) error {
 	_, err := x.offer(d, m, 0, func() { r.sent = true })
+	if d == &x.response {
+		x.completeDrain(d) // the processor may have asked before the headers, which precede messages
+	}
 	return err
 }
 
 // offerMessage sends a message or the half-close. It returns false if it has not sent the message, because events pass.
 func (x *exchange) offerMessage(d *direction, m *extprocv3.HttpBody) (sent bool, err error) {
-	event := new(extprocv3.ProcessingRequest)
+	return x.offer(d, x.messageEvent(d, m), int64(len(m.GetBody())), func() {})
+}
+
+// messageEvent returns the event of a message.
+func (x *exchange) messageEvent(d *direction, m *extprocv3.HttpBody) *extprocv3.ProcessingRequest {
 	if d == &x.request {
-		event.Request = &extprocv3.ProcessingRequest_RequestBody{RequestBody: m}
-	} else {
-		event.Request = &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: m}
+		return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: m}}
 	}
-	return x.offer(d, event, int64(len(m.GetBody())), func() {})
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: m}}
+}
+
+// messageOf returns the message of an event, or nil.
+func messageOf(m *extprocv3.ProcessingRequest) *extprocv3.HttpBody {
+	if b := m.GetRequestBody(); b != nil {
+		return b
+	}
+	return m.GetResponseBody()
 }
 
 // offer sends an event, after the window of its direction allows its size. mark runs before it is sent. It returns false if
@@ -41,16 +54,19 @@ func (x *exchange) offerMessage(d *direction, m *extprocv3.HttpBody) (sent bool,
 func (x *exchange) offer(d *direction, m *extprocv3.ProcessingRequest, size int64, mark func()) (bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	observed := x.config.ObservabilityMode
+	observed, isMessage := x.config.ObservabilityMode, messageOf(m) != nil
 	for {
 		err := x.wait(func() bool {
-			return x.phase == passing || x.phase == live && (observed || size == 0 || d.window > 0) || d.ended
+			return x.phase == passing || d.ended || isMessage && d.drain == drained ||
+				x.phase == live && (!isMessage || d.drain == undrained && (observed || size == 0 || d.window > 0))
 		})
 		switch {
 		case err != nil || x.phase == passing:
 			return false, err
 		case d.ended: // the processor has half-closed the call, which discards further messages (A93)
 			return true, nil
+		case isMessage && d.drain == drained:
+			return false, nil
 		}
 		mark()
 		d.window -= size
@@ -94,7 +110,7 @@ func (x *exchange) write(m *extprocv3.ProcessingRequest) error {
 }
 
 func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
-	if x.closed || !x.admits(false) {
+	if x.closed || !x.open() {
 		return errClosed
 	}
 	if x.stream == nil {
@@ -103,7 +119,7 @@ func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
 		}
 		x.introduce(m)
 	}
-	if !x.admits(m.GetRequestBody() != nil || m.GetResponseBody() != nil) {
+	if !x.admits(m) {
 		return errClosed
 	}
 	x.addCredit(m)
@@ -113,14 +129,38 @@ func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
 	return nil
 }
 
-// admits reports whether the stream takes an event. If the event is a message, the call cannot continue without the processor from
-// now on.
-func (x *exchange) admits(message bool) bool {
+// open reports whether the stream takes events.
+func (x *exchange) open() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	admits := x.phase < passing
-	x.exposed = x.exposed || message && admits
-	return admits
+	return x.phase < passing
+}
+
+// admits reports whether the stream takes an event. If the event is a message, the call cannot continue without the processor from
+// now on. After drain_complete, the direction takes no messages.
+func (x *exchange) admits(m *extprocv3.ProcessingRequest) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	b, d := messageOf(m), &x.request
+	if m.GetRequestBody() == nil {
+		d = &x.response
+	}
+	switch {
+	case x.phase >= passing:
+		return false
+	case b == nil:
+		d.finished = d.finished || m.GetResponseHeaders().GetEndOfStream() || m.GetResponseTrailers() != nil
+	case b.GetDrainComplete():
+		if d.drain != asked || d.finished {
+			return false
+		}
+		d.drain = flushing
+	case d.drain >= flushing:
+		return false
+	default:
+		d.exposed, d.finished = true, b.GetEndOfStream()
+	}
+	return true
 }
 
 // start creates the stream.
@@ -214,7 +254,7 @@ func (x *exchange) stopLocked(err error) {
 	if x.phase >= failed {
 		return
 	}
-	if x.config.FailureModeAllow && (x.config.ObservabilityMode || !x.exposed) {
+	if x.config.FailureModeAllow && (x.config.ObservabilityMode || !x.request.exposed && !x.response.exposed) {
 		x.phase = passing
 		x.cond.Broadcast()
 		x.cancel()
