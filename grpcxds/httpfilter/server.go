@@ -31,7 +31,8 @@ type ServerInterceptor interface {
 	//
 	// A unary call is a stream with one message in each direction. gRPC has decoded the request before Handle. The
 	// handler receives the decoded message, so that a filter changes it in place: RecvMsg of a wrapping stream passes its
-	// message on, and then changes it.
+	// message on, and then changes it. A filter that does not know the type of the requests can receive an emptypb.Empty, whose
+	// unknown fields are the bytes of the request.
 	Handle(ctx context.Context, call *ServerCall, stream grpc.ServerStream, next ServerNext) error
 }
 

@@ -80,7 +80,7 @@ func (s *clientStream) receiveProcessed(rest grpc.ClientStream, m any) error {
 			return err
 		}
 		if err := proto.Unmarshal(got.body, to); err != nil {
-			return status.Error(codes.Internal, "extproc: the processor sends a message that cannot be decoded: "+err.Error())
+			return s.invalid(&s.response, err)
 		}
 		if s.call.ServerStreams {
 			return nil

@@ -31,7 +31,9 @@ func set(name, value, remove string) *extprocv3.HeaderMutation {
 }
 
 // The processor changes headers, messages and trailers of both directions.
-func TestChanges(t *testing.T) {
+func TestChanges(t *testing.T) { onBothSides(t, testChanges) }
+
+func testChanges(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	w.Handle(changing(func(_ *request, out *response) []*response {
 		switch r := out.GetResponse().(type) {
@@ -60,11 +62,17 @@ func TestChanges(t *testing.T) {
 		t.Errorf("the program receives %q, %v; want <a> and <c> twice", got, err)
 	}
 	header, err := c.Header()
-	if err != nil || strings.Join(header["x-seen"], ",") != "bob" || strings.Join(header["x-more"], ",") != "2" || header["content-type"] != nil {
+	if err != nil || strings.Join(header["x-seen"], ",") != "bob" || strings.Join(header["x-more"], ",") != "2" || !w.onServer && header["content-type"] != nil {
 		t.Errorf("the header is %v, %v; want the changes", header, err)
 	}
 	if md := c.Trailer(); strings.Join(md["x-trailer"], ",") != "3" || md["x-end"] != nil {
 		t.Errorf("the trailer is %v; want x-trailer only", md)
+	}
+	if w.onServer {
+		if c.sent["x-no"] != nil || strings.Join(c.sent["x-user"], ",") != "bob" {
+			t.Errorf("the handler sees %v; want x-user bob", c.sent)
+		}
+		return
 	}
 	if len(c.options) != 1 || c.options[0].(grpc.CompressorCallOption).CompressorType != "identity" {
 		t.Errorf("the options of the call are %v; want no compression", c.options)
@@ -84,7 +92,9 @@ func value(raw []byte) string {
 }
 
 // Each event is sent as it occurs: the processor may wait for messages before it answers to headers.
-func TestEventsAreNotHeldBack(t *testing.T) {
+func TestEventsAreNotHeldBack(t *testing.T) { onBothSides(t, testEventsAreNotHeldBack) }
+
+func testEventsAreNotHeldBack(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	w.Handle(func(s fakeextproc.Stream) error {
 		var held []*response
@@ -106,7 +116,9 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 }
 
 // Each mode selects its events. The first event of each direction has attributes.
-func TestModes(t *testing.T) {
+func TestModes(t *testing.T) { onBothSides(t, testModes) }
+
+func testModes(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	for _, tt := range []struct{ modes, want string }{
 		{``, "RequestHeaders+request.path ResponseHeaders+request.method"},
@@ -147,7 +159,9 @@ func TestModes(t *testing.T) {
 
 // A processor that breaks the protocol makes the call fail, with the rule. If no message was sent, failure_mode_allow lets the
 // call continue.
-func TestViolations(t *testing.T) {
+func TestViolations(t *testing.T) { onBothSides(t, testViolations) }
+
+func testViolations(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	headers := func(m *extprocv3.CommonResponse) *response {
 		return &response{Response: &extprocv3.ProcessingResponse_RequestHeaders{RequestHeaders: &extprocv3.HeadersResponse{Response: m}}}
@@ -213,7 +227,9 @@ func TestViolations(t *testing.T) {
 }
 
 // An immediate response ends the call with its status. In response to trailers, it replaces their status.
-func TestImmediateResponse(t *testing.T) {
+func TestImmediateResponse(t *testing.T) { onBothSides(t, testImmediateResponse) }
+
+func testImmediateResponse(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	for _, tt := range []struct {
 		event, config string
@@ -250,7 +266,9 @@ func TestImmediateResponse(t *testing.T) {
 }
 
 // A response without headers is one event, which ends the response.
-func TestTrailersOnly(t *testing.T) {
+func TestTrailersOnly(t *testing.T) { onBothSides(t, testTrailersOnly) }
+
+func testTrailersOnly(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, func(s grpc.ServerStream) error {
 		s.SetTrailer(metadata.Pairs("x-end", "1"))
 		return status.Error(codes.NotFound, "none")
@@ -280,7 +298,9 @@ func TestTrailersOnly(t *testing.T) {
 }
 
 // A message does not pass the headers that wait for a response. The response to a call without headers has the trailers of both.
-func TestOrder(t *testing.T) {
+func TestOrder(t *testing.T) { onBothSides(t, testOrder) }
+
+func testOrder(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	w.Handle(changing(func(in *request, out *response) []*response {
 		if in.GetResponseHeaders() != nil {

@@ -17,7 +17,9 @@ import (
 
 // A processor that drains may send large messages before it reads those of the filter. The last window update does not keep the
 // filter from receiving them.
-func TestDrainOfABusyProcessor(t *testing.T) {
+func TestDrainOfABusyProcessor(t *testing.T) { onBothSides(t, testDrainOfABusyProcessor) }
+
+func testDrainOfABusyProcessor(t *testing.T, newWorld newWorldFunc) {
 	big := strings.Repeat("x", 3<<20) // more than the windows of HTTP/2
 	w := newWorld(t, echo)
 	sent := make(chan struct{})
@@ -71,7 +73,9 @@ func requestOf(text string) *response {
 }
 
 // The processor drains one direction or both. Their messages pass the filter in order, and it receives the other events.
-func TestDrainOfADirection(t *testing.T) {
+func TestDrainOfADirection(t *testing.T) { onBothSides(t, testDrainOfADirection) }
+
+func testDrainOfADirection(t *testing.T, newWorld newWorldFunc) {
 	const n = 20
 	big := strings.Repeat("x", 30_000) // the messages need window updates
 	w := newWorld(t, echo)
@@ -152,7 +156,9 @@ func TestDrainOfADirection(t *testing.T) {
 }
 
 // After a drain of both directions, the processor may end the stream, and all events pass.
-func TestEndAfterDrain(t *testing.T) {
+func TestEndAfterDrain(t *testing.T) { onBothSides(t, testEndAfterDrain) }
+
+func testEndAfterDrain(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	ended := make(chan struct{})
 	w.Handle(func(s fakeextproc.Stream) error {

@@ -109,3 +109,64 @@ func dial(s *grpcservice.Service) (grpc.ClientConnInterface, func(), error) {
 	cc, err := grpc.NewClient(s.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	return cc, func() { _ = cc.Close() }, err
 }
+
+// A server runs the filter in its filter chains. The handler sees the headers of the processor.
+func ExampleFilter_server() {
+	server, err := fakeextproc.Start()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Stop()
+	server.Handle(process)
+	config, err := bootstrap.Parse(fmt.Appendf(nil, `{
+		"xds_servers": [{"server_uri": "xds.example:443", "channel_creds": [{"type": "tls"}]}],
+		"allowed_grpc_services": {%q: {"channel_creds": [{"type": "insecure"}]}}
+	}`, server.Addr()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// A server does the rest: here, for a Listener with the filter, and one call.
+	f := extproc.Filter()
+	fields, err := structpb.NewStruct(map[string]any{
+		"grpc_service":    map[string]any{"google_grpc": map[string]any{"target_uri": server.Addr()}},
+		"processing_mode": map[string]any{"response_header_mode": "SKIP"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read, err := f.Parse(&resource.DecodeContext{Bootstrap: config}, resource.TypedConfig{Message: f.Config, Fields: fields})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	instance, err := f.NewServer(httpfilter.Host{Name: "proc", Channel: dial})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer instance.Close()
+	filter, err := instance.Interceptor(read, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer filter.(io.Closer).Close()
+	err = filter.Handle(context.Background(), &httpfilter.ServerCall{Method: "/shop.Stock/Get"}, accepted{}, func(ctx context.Context, _ grpc.ServerStream) error {
+		md, _ := metadata.FromIncomingContext(ctx)
+		fmt.Println("the handler sees the user", md["x-user"])
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// the handler sees the user [bob]
+	// <nil>
+}
+
+// accepted stands for the stream of a call.
+type accepted struct{ grpc.ServerStream }
+
+func (accepted) SetTrailer(metadata.MD) {}

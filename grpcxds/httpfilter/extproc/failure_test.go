@@ -21,7 +21,9 @@ import (
 )
 
 // A stream that fails ends the call with INTERNAL. With failure_mode_allow, the call continues unless a message was sent.
-func TestFailureModes(t *testing.T) {
+func TestFailureModes(t *testing.T) { onBothSides(t, testFailureModes) }
+
+func testFailureModes(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	fail := func(n int) func(fakeextproc.Stream) error {
 		return func(s fakeextproc.Stream) error {
@@ -73,7 +75,9 @@ func TestFailureModes(t *testing.T) {
 }
 
 // A failure in observability mode ends a call that waits for a response.
-func TestObservedFailure(t *testing.T) {
+func TestObservedFailure(t *testing.T) { onBothSides(t, testObservedFailure) }
+
+func testObservedFailure(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	w.Handle(func(s fakeextproc.Stream) error {
 		_, _ = s.Recv()
@@ -103,7 +107,9 @@ func TestRefusedMessage(t *testing.T) {
 }
 
 // In observability mode, the processor receives all events, and delays and changes nothing. The stream stays open after the call.
-func TestObservabilityMode(t *testing.T) {
+func TestObservabilityMode(t *testing.T) { onBothSides(t, testObservabilityMode) }
+
+func testObservabilityMode(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	var mu sync.Mutex
 	var events []string
@@ -173,7 +179,9 @@ func TestStreamsEnd(t *testing.T) {
 }
 
 // The filter records how long it holds events.
-func TestMetrics(t *testing.T) {
+func TestMetrics(t *testing.T) { onBothSides(t, testMetrics) }
+
+func testMetrics(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))
@@ -197,6 +205,9 @@ func TestMetrics(t *testing.T) {
 	want := []string{"client_half_close", "client_headers", "server_headers", "server_trailers"}
 	for i, n := range want {
 		want[i] = "grpc.client_ext_proc." + n + "_duration s 1 xds:///shop c"
+		if w.onServer {
+			want[i] = "grpc.server_ext_proc." + n + "_duration s 1  "
+		}
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("the records are %q; want %q", names, want)

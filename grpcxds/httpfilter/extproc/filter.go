@@ -15,6 +15,7 @@ func Filter() *httpfilter.Filter {
 	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(resolvable),
 		NewClient:  func(h httpfilter.Host) (httpfilter.ClientInstance, error) { return clientInstance{h}, nil },
+		NewServer:  func(h httpfilter.Host) (httpfilter.ServerInstance, error) { return serverInstance{h}, nil },
 	}
 }
 
@@ -28,12 +29,8 @@ type clientInstance struct{ host httpfilter.Host }
 
 // Interceptor implements [httpfilter.ClientInstance].
 func (i clientInstance) Interceptor(c, override any) (httpfilter.ClientInterceptor, error) {
-	read, err := merge(c, override)
-	if err != nil || read.Modes == (config.Modes{}) {
-		return nil, err
-	}
-	p, err := newProcessor(i.host, read, "client")
-	if err != nil {
+	p, err := newProcessor(i.host, c, override, "client")
+	if p == nil {
 		return nil, err
 	}
 	return &clientFilter{p}, nil
@@ -41,6 +38,21 @@ func (i clientInstance) Interceptor(c, override any) (httpfilter.ClientIntercept
 
 // Close implements [httpfilter.ClientInstance].
 func (clientInstance) Close() {}
+
+// A serverInstance has the filter of a server's filter chain.
+type serverInstance struct{ host httpfilter.Host }
+
+// Interceptor implements [httpfilter.ServerInstance].
+func (i serverInstance) Interceptor(c, override any) (httpfilter.ServerInterceptor, error) {
+	p, err := newProcessor(i.host, c, override, "server")
+	if p == nil {
+		return nil, err
+	}
+	return &serverFilter{p}, nil
+}
+
+// Close implements [httpfilter.ServerInstance].
+func (serverInstance) Close() {}
 
 // merge returns the configuration of a route.
 func merge(c, override any) (config.Config, error) {

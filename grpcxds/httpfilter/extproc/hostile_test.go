@@ -15,6 +15,10 @@ import (
 // An immediate response to the server's headers ends the call, although the filter has sent the trailers already. The processor
 // keeps the stream open.
 func TestImmediateResponseBeforeTrailers(t *testing.T) {
+	onBothSides(t, testImmediateResponseBeforeTrailers)
+}
+
+func testImmediateResponseBeforeTrailers(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	w.Handle(func(s fakeextproc.Stream) error {
 		for {
@@ -42,7 +46,9 @@ func TestImmediateResponseBeforeTrailers(t *testing.T) {
 }
 
 // A message, or a response to an event, that breaks the protocol makes the call fail with the rule.
-func TestMessageViolations(t *testing.T) {
+func TestMessageViolations(t *testing.T) { onBothSides(t, testMessageViolations) }
+
+func testMessageViolations(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	for _, tt := range []struct {
 		want   string
@@ -110,7 +116,7 @@ func TestMessageViolations(t *testing.T) {
 			}
 			return []*response{out}
 		}},
-		{"the processor sends a message that cannot be decoded", func(in *request, out *response) []*response {
+		{"response_body.response.body_mutation.streamed_response.body: ", func(in *request, out *response) []*response {
 			if in.GetResponseBody() != nil {
 				fakeextproc.Message(out).Body = []byte{0xff}
 			}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 type messageEvent = extprocv3.HttpBody
@@ -64,9 +66,7 @@ func (x *exchange) passOn(d *direction, send func(any) error, stop func() bool) 
 		if !m.none && !lost {
 			out, err := x.decode(d, m.body)
 			if err != nil {
-				x.mu.Lock()
-				x.stopLocked(fmt.Errorf("%s.response.body_mutation.streamed_response.body: %w", x.field(d), err))
-				x.mu.Unlock()
+				_ = x.invalid(d, err)
 				return false
 			}
 			if err := send(out); err != nil {
@@ -83,12 +83,16 @@ func (x *exchange) passOn(d *direction, send func(any) error, stop func() bool) 
 	}
 }
 
-// field returns the name of the field with the messages of a direction.
-func (x *exchange) field(d *direction) string {
-	if d == &x.request {
-		return "request_body"
+// invalid fails the call for a message of the processor that cannot be decoded.
+func (x *exchange) invalid(d *direction, err error) error {
+	field := "request_body"
+	if d == &x.response {
+		field = "response_body"
 	}
-	return "response_body"
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.failLocked(status.Error(codes.Internal, fmt.Sprintf("extproc: %s.response.body_mutation.streamed_response.body: %v", field, printable.Error(err))))
+	return x.wait(func() bool { return true })
 }
 
 // passes reports whether the messages of a direction pass the filter. The caller holds the mutex.

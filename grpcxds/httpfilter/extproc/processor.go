@@ -26,7 +26,12 @@ type processor struct {
 	lingering int        // streams whose calls have ended
 }
 
-func newProcessor(h httpfilter.Host, c config.Config, side string) (*processor, error) {
+// newProcessor returns nil if the modes select no events.
+func newProcessor(h httpfilter.Host, base, override any, side string) (*processor, error) {
+	c, err := merge(base, override)
+	if err != nil || c.Modes == (config.Modes{}) {
+		return nil, err
+	}
 	m, err := newMetrics(h.Meter, side, h.Target)
 	if err != nil {
 		return nil, fmt.Errorf("extproc: %w", err)

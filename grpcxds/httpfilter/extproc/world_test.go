@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +47,20 @@ type world struct {
 	meter   metric.Meter
 	backend *grpc.ClientConn
 	wrap    func(grpc.ClientStream) grpc.ClientStream // wraps the rest of a call, if not nil
+
+	onServer bool // the filter runs on the server
+	handle   func(grpc.ServerStream) error
+	dial     []grpc.DialOption // of the client
+	options  []grpc.CallOption // of the client
+}
+
+type newWorldFunc = func(testing.TB, func(grpc.ServerStream) error) *world
+
+// onBothSides runs a test with the filter on a channel and on a server.
+func onBothSides(t *testing.T, test func(*testing.T, newWorldFunc)) {
+	t.Helper()
+	t.Run("client", func(t *testing.T) { test(t, newWorld) })
+	t.Run("server", func(t *testing.T) { test(t, newServerWorld) })
 }
 
 // newWorld starts a processor, and a backend with a handler.
@@ -58,19 +71,16 @@ func newWorld(t testing.TB, handle func(grpc.ServerStream) error) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return handle(s) }))
-	go func() { _ = s.Serve(lis) }()
-	t.Cleanup(s.Stop)
-	cc, err := grpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cc.Close() })
-	return &world{TB: t, Server: p, meter: noop.Meter{}, backend: cc}
+	cc := serveUnknown(t, func(_ any, s grpc.ServerStream) error { return handle(s) })
+	return &world{TB: t, Server: p, meter: noop.Meter{}, backend: cc, handle: handle}
+}
+
+// newServerWorld returns a world whose filter runs on the server.
+func newServerWorld(t testing.TB, handle func(grpc.ServerStream) error) *world {
+	t.Helper()
+	w := newWorld(t, handle)
+	w.onServer = true
+	return w
 }
 
 // host returns the host of a filter. Its channels are not shared.
@@ -117,6 +127,9 @@ type clientCall struct {
 // client begins a call with streams in both directions.
 func (w *world) client(config string, md ...string) *clientCall {
 	w.Helper()
+	if w.onServer {
+		return w.server(w.parse(config), md...)
+	}
 	return w.clientOf(w.parse(config), true, md...)
 }
 

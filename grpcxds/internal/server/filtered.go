@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
@@ -135,7 +136,7 @@ func (u *unaryStream) SendMsg(m any) error {
 }
 
 // RecvMsg implements [grpc.ServerStream]. gRPC has decoded the request into the message that the handler receives. A
-// filter that receives it as another message gets a copy.
+// filter that receives it as another message gets a copy. An empty message gets the bytes as unknown fields.
 func (u *unaryStream) RecvMsg(m any) error {
 	if u.received {
 		return io.EOF
@@ -146,11 +147,28 @@ func (u *unaryStream) RecvMsg(m any) error {
 	}
 	to, ok := m.(proto.Message)
 	from, readable := u.request.(proto.Message)
-	if !ok || !readable || to.ProtoReflect().Descriptor() != from.ProtoReflect().Descriptor() {
+	if !ok || !readable {
+		return errRequest
+	}
+	if empty, ok := m.(*emptypb.Empty); ok {
+		return asUnknown(empty, from)
+	}
+	if to.ProtoReflect().Descriptor() != from.ProtoReflect().Descriptor() {
 		return errRequest
 	}
 	proto.Reset(to)
 	proto.Merge(to, from)
+	return nil
+}
+
+// asUnknown copies a message as unknown fields.
+func asUnknown(to *emptypb.Empty, from proto.Message) error {
+	raw, err := proto.MarshalOptions{AllowPartial: true}.Marshal(from)
+	if err != nil {
+		return status.Error(codes.Internal, "grpcxds: encoding a request for an HTTP filter: "+err.Error())
+	}
+	proto.Reset(to)
+	to.ProtoReflect().SetUnknown(raw)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -321,8 +322,18 @@ func TestFilterBreaksItsContract(t *testing.T) {
 			return ss.SendMsg(wrapperspb.String("another"))
 		}, codes.Internal},
 		"request of another type": {func(_ context.Context, ss grpc.ServerStream, _ httpfilter.ServerNext) error {
-			return ss.RecvMsg(new(emptypb.Empty))
+			return ss.RecvMsg(new(wrapperspb.Int64Value))
 		}, codes.Internal},
+		"request of an unknown type": {func(_ context.Context, ss grpc.ServerStream, _ httpfilter.ServerNext) error {
+			m, want := new(emptypb.Empty), new(wrapperspb.StringValue)
+			if err := ss.RecvMsg(m); err != nil {
+				return err
+			}
+			if err := proto.Unmarshal(m.ProtoReflect().GetUnknown(), want); err != nil || want.GetValue() != "a" {
+				return status.Errorf(codes.DataLoss, "%v, %v", want, err)
+			}
+			return status.Error(codes.NotFound, "the unknown fields are the bytes")
+		}, codes.NotFound},
 		"two requests": {func(ctx context.Context, ss grpc.ServerStream, next httpfilter.ServerNext) error {
 			copied := new(wrapperspb.StringValue)
 			if err := ss.RecvMsg(copied); err != nil || copied.GetValue() != "a" {

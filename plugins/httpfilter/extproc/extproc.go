@@ -49,7 +49,7 @@ func Filter(known func(scheme string) bool) *resource.HTTPFilter {
 	return &resource.HTTPFilter{
 		Config:   "envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
 		Override: "envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
-		Sides:    resource.ClientSide,
+		Sides:    resource.ClientSide | resource.ServerSide,
 		Parse: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			return parse(dc, c, known)
 		},
