@@ -23,7 +23,7 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 			told.Add(1)
 		}
 		scope := &authorityScope{client: &Client{done: make(chan struct{})}}
-		w := new(callbackPool)
+		w := &callbackPool{start: func(f func()) { go f() }}
 		w.full = func() {
 			w.mu.Lock() // a handler of the log may subscribe
 			defer w.mu.Unlock()

@@ -46,13 +46,14 @@ type Client struct {
 	oldStyle    *authorityScope // nil if there is no top-level server
 	authorities map[string]*authorityScope
 
-	loop      *loop
-	history   history
-	store     *storeUse // nil: there is no last known good store
-	callbacks callbackPool
-	loads     loads
-	scratches sync.Pool // of *scratch
-	states    sync.Pool // of *resource.State, for subscriptions
+	loop       *loop
+	history    history
+	store      *storeUse // nil: there is no last known good store
+	callbacks  callbackPool
+	goroutines goroutinePool // for the loop, requests and callbacks
+	loads      loads
+	scratches  sync.Pool // of *scratch
+	states     sync.Pool // of *resource.State, for subscriptions
 
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
@@ -113,6 +114,7 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 	if c.pool == nil {
 		c.pool, c.ownPool = NewPool(o.Transport), true
 	}
+	c.callbacks.start = c.goroutines.start
 	c.callbacks.full = func() {
 		c.logger.Warn("too many watchers block: others wait until one of them returns", "blocked", maxBlockedWatchers)
 	}
@@ -125,10 +127,6 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 		}
 	}
 	c.scopes(o)
-	go func() {
-		defer close(c.looped)
-		c.loop.run()
-	}()
 	return c, nil
 }
 
@@ -342,8 +340,8 @@ func (c *Client) Close() error {
 	var err error
 	c.once.Do(func() {
 		close(c.done)
+		c.loop.close() // before the streams end, which would be an event
 		c.cancel()
-		<-c.looped
 		c.streams(patience)
 		for _, ses := range c.loop.sessions {
 			ses.disconnect(true)
@@ -359,6 +357,7 @@ func (c *Client) Close() error {
 		if c.ownPool {
 			err = c.pool.Close()
 		}
+		c.goroutines.close()
 	})
 	return err
 }

@@ -10,7 +10,8 @@
 //
 // # One loop
 //
-// One goroutine, the event loop, owns the authorities and the streams' machines. All other
+// The event loop owns the authorities and the streams' machines. It runs on one goroutine at a time,
+// which ends when there are no events: an idle client has the reader of its stream only. All other
 // goroutines send it events. The program sends subscriptions. The reading goroutine of a stream
 // sends responses, which it has already decoded, validated and compared. Only a reader waits for
 // the loop, and the loop waits for nothing: it does not send, call a watcher, or take a lock that

@@ -15,17 +15,25 @@ import (
 
 // The loop owns the machines of a client. Its inbox takes any number of events without blocking.
 // The loop handles all of them at once, so that one request carries a burst of subscriptions.
+//
+// It handles events on one goroutine at a time, which ends when the inbox is empty: a process may have
+// thousands of clients. The mutex of the inbox orders these goroutines, so each sees the state of the
+// last one.
 type loop struct {
 	client   *Client
 	config   ads.Config
 	sessions []*session // one for each server entry; set up before run
 	loads    []*loadSession
 
-	mu    sync.Mutex
-	inbox []func()
-	wake  chan struct{} // has a token when the inbox is not empty
+	mu      sync.Mutex
+	inbox   []func()
+	running bool // there is a goroutine
+	closed  bool
 
-	now time.Time // of the current iteration
+	runs    func()      // run
+	handled []func()    // the memory of the last batch of events
+	timer   *time.Timer // posts an event at the next deadline of a machine
+	now     time.Time   // of the current iteration
 
 	asked uint64 // responses with a question
 
@@ -41,7 +49,11 @@ type loop struct {
 const keptEvents = 1 << 10
 
 func newLoop(c *Client, config ads.Config) *loop {
-	return &loop{client: c, config: config, wake: make(chan struct{}, 1)}
+	l := &loop{client: c, config: config}
+	l.runs = l.run
+	l.timer = time.AfterFunc(time.Hour, func() { l.post(func() {}) })
+	l.timer.Stop()
+	return l
 }
 
 // session returns the session to a server. Equal entries share one (gRFC A47).
@@ -63,56 +75,87 @@ func (l *loop) session(server *bootstrap.Server) *session {
 	return ses
 }
 
-// post adds an event to the inbox: a function that the loop calls. Any goroutine; it never blocks for
-// long.
+// post adds an event to the inbox: a function that the loop calls. It starts a goroutine if there is
+// none. After close it does nothing. Any goroutine; it never blocks for long.
 func (l *loop) post(ev func()) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
 	l.inbox = append(l.inbox, ev)
-	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
+	if !l.running {
+		l.running = true
+		l.client.goroutines.start(l.runs)
 	}
 }
 
-func (l *loop) take(spare []func()) []func() {
+// take takes the events of the inbox. Without events, the goroutine must end, and ends the loop if it is
+// closed.
+func (l *loop) take() (batch []func(), closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	batch := l.inbox
-	l.inbox = spare
-	return batch
+	if l.closed || len(l.inbox) == 0 {
+		l.running = l.closed
+		return nil, l.closed
+	}
+	batch, l.inbox = l.inbox, l.handled
+	return batch, false
 }
 
+// close ends the loop after the current iteration, if any, and waits for the end. It must not be called
+// twice.
+func (l *loop) close() {
+	l.mu.Lock()
+	l.closed = true
+	idle := !l.running
+	l.mu.Unlock()
+	if idle {
+		l.end()
+	}
+	<-l.client.looped
+}
+
+// end does the last work of a closed loop.
+func (l *loop) end() {
+	l.timer.Stop()
+	l.client.spans.close()
+	for _, ses := range l.sessions {
+		ses.logNACKs(time.Now().Add(nackInterval)) // before their time
+	}
+	close(l.client.looped)
+}
+
+// run handles events until the inbox is empty.
 func (l *loop) run() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	var batch []func()
 	for {
-		select {
-		case <-l.client.done:
-			l.client.spans.close()
-			for _, ses := range l.sessions {
-				ses.logNACKs(time.Now().Add(nackInterval)) // before their time
-			}
-			return
-		case <-l.wake:
-		case <-timer.C:
+		batch, closed := l.take()
+		if closed {
+			l.end()
 		}
-		batch = l.take(batch[:0])
+		if batch == nil {
+			return
+		}
 		l.now = time.Now()
 		for _, ev := range batch {
 			ev()
 		}
 		clear(batch) // an old event must not keep a response in memory
-		if cap(batch) > keptEvents {
-			batch = nil
+		if l.handled = batch[:0]; cap(batch) > keptEvents {
+			l.handled = nil
 		}
 		l.tick()
-		if at, ok := l.nextDeadline(); ok {
-			timer.Reset(time.Until(at))
-		} else {
-			timer.Stop()
-		}
+		l.setTimer()
+	}
+}
+
+// setTimer sets the timer to the next deadline. The timer may expire before the goroutine ends. Its event
+// is then handled like any other one.
+func (l *loop) setTimer() {
+	if at, ok := l.nextDeadline(); ok {
+		l.timer.Reset(time.Until(at))
+	} else {
+		l.timer.Stop()
 	}
 }
 

@@ -306,7 +306,8 @@ const maxBlockedWatchers = 10_000
 // the waiting callbacks. A watcher that never returns thus costs only itself and one goroutine, for
 // up to 10,000 watchers.
 type callbackPool struct {
-	full func() // called when the limit is reached, without p.mu: it may log
+	start func(func()) // runs a function on a goroutine
+	full  func()       // called when the limit is reached, without p.mu: it may log
 
 	mu      sync.Mutex
 	queue   []*subscription
@@ -324,7 +325,7 @@ func (p *callbackPool) run(s *subscription) {
 	p.queue = append(p.queue, s)
 	if p.running-p.spare < runtime.GOMAXPROCS(0) {
 		p.running++
-		go p.work()
+		p.start(p.work)
 		return
 	}
 	p.arm()
@@ -386,7 +387,7 @@ func (p *callbackPool) relieve(started int) (full bool) {
 		p.spare += more
 		p.running += more
 		for range more {
-			go p.work()
+			p.start(p.work)
 		}
 	}
 	p.arm()

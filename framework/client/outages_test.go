@@ -264,6 +264,7 @@ func TestStopWakesNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Client{done: make(chan struct{})}
 		c.loop = newLoop(c, ads.Config{})
+		c.loop.closed = true // there is no machine for its events
 		s := &subscription{to: make(signal, 1), scope: &authorityScope{client: c}}
 		done := make(chan error, 1)
 		go func() {

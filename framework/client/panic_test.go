@@ -35,7 +35,7 @@ func TestPanicOfAWatcherEndsTheProgram(t *testing.T) {
 	if err == nil || ctx.Err() != nil {
 		t.Fatalf("the program did not end by the panic: %v\n%s", err, out)
 	}
-	for _, want := range []string{"panic: a watcher's own mistake", "panickyWatcher.Changed", "created by github.com/xdsforge/xdsforge/framework/client.(*callbackPool).run"} {
+	for _, want := range []string{"panic: a watcher's own mistake", "panickyWatcher.Changed", "github.com/xdsforge/xdsforge/framework/client.(*callbackPool).work"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

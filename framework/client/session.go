@@ -62,7 +62,6 @@ func (ses *session) open(l *loop) {
 		session: ses,
 		loop:    l,
 		delta:   ses.machine.Delta(),
-		out:     make(chan []byte, 1),
 		applied: make(chan struct{}, 1),
 		reading: reading{born: time.Now()},
 
@@ -78,9 +77,7 @@ func (ses *session) open(l *loop) {
 	}
 }
 
-// send encodes a request and passes it to the writing goroutine. That goroutine is idle, because
-// the machine has only one request in flight. If sent is false, the machine has changed the protocol
-// instead.
+// send encodes a request and sends it. If sent is false, the machine has changed the protocol instead.
 func (ses *session) send(e *ads.Request, now time.Time) (sent bool) {
 	var node []byte
 	if e.First {
@@ -100,7 +97,7 @@ func (ses *session) send(e *ads.Request, now time.Time) (sent bool) {
 			Node: node, TypeURL: e.Type.URL(), Subscribe: e.Subscribe, Unsubscribe: e.Unsubscribe,
 			Versions: e.Versions, Nonce: e.Nonce, Error: e.Reject,
 		}
-		ses.stream.out <- req.Encode()
+		ses.stream.send(req.Encode())
 		return true
 	}
 	req := envelope.Request{
@@ -110,7 +107,7 @@ func (ses *session) send(e *ads.Request, now time.Time) (sent bool) {
 	if len(msg) > maxRequest && ses.tooLarge(e, len(msg)) {
 		return false
 	}
-	ses.stream.out <- msg
+	ses.stream.send(msg)
 	return true
 }
 

@@ -15,15 +15,16 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// A stream is one ADS stream. One goroutine reads, another one writes. Neither waits for the other.
+// A stream is one ADS stream. One goroutine reads. Each request has a goroutine that sends it, so an idle
+// stream has none that writes. Neither waits for the other.
 type stream struct {
 	session *session
 	loop    *loop
 	delta   bool
 	ctx     context.Context
 	cancel  context.CancelFunc
-	out     chan []byte   // requests for the writing goroutine; never more than one
-	applied chan struct{} // a token when the last response has been applied
+	conn    transport.Stream // nil until it is open; loop only
+	applied chan struct{}    // a token when the last response has been applied
 	// replied has a token when a question was answered. again has one when resources of the last
 	// response are watched that were not when it was decoded.
 	replied, again chan struct{}
@@ -62,9 +63,7 @@ func (s *stream) run(conn transport.Conn) {
 		return
 	}
 	s.session.counts.opened.Add(1)
-	arriver, _ := ts.(transport.Arriver)
-	s.loop.post(func() { s.opened(arriver) })
-	s.session.client.wg.Go(func() { s.write(ts) })
+	s.loop.post(func() { s.opened(ts) })
 	err = s.read(ts)
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -72,21 +71,27 @@ func (s *stream) run(conn transport.Conn) {
 	s.loop.post(func() { s.closed(err) })
 }
 
-// write sends the requests of the loop. If sending fails, the stream has ended, and reading returns
-// the reason.
-func (s *stream) write(ts transport.Stream) {
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case msg := <-s.out:
-			s.session.counts.requests.Add(1)
-			s.session.counts.sent.Add(uint64(len(msg)))
-			if ts.Send(msg) != nil {
-				return
-			}
-			s.loop.post(s.written)
-		}
+// send sends a request on a goroutine of its own. Requests keep their order, because the machine has only
+// one in flight. Loop only.
+func (s *stream) send(msg []byte) {
+	ts := s.conn
+	c := s.session.client
+	c.wg.Add(1)
+	c.goroutines.start(func() {
+		defer c.wg.Done()
+		s.write(ts, msg)
+	})
+}
+
+// write sends a request. If sending fails, the stream has ended, and reading returns the reason.
+func (s *stream) write(ts transport.Stream, msg []byte) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.session.counts.requests.Add(1)
+	s.session.counts.sent.Add(uint64(len(msg)))
+	if ts.Send(msg) == nil {
+		s.loop.post(s.written)
 	}
 }
 
@@ -226,10 +231,11 @@ func (p *pace) wait(ctx context.Context, took time.Duration, changed bool) error
 	}
 }
 
-// opened handles the start of the stream. The arriver may be nil.
-func (s *stream) opened(arriver transport.Arriver) {
+// opened handles the start of the stream.
+func (s *stream) opened(ts transport.Stream) {
 	if s.current() {
-		s.reading.arriver = arriver
+		s.conn = ts
+		s.reading.arriver, _ = ts.(transport.Arriver)
 		s.session.up = true
 		s.session.event(status.Event{Kind: status.EventConnected})
 		s.session.machine.Opened(s.loop.now)

@@ -14,7 +14,7 @@ import (
 // blocked: as many as were added before. The look in between finds that the added ones started.
 func TestWorkersRelieveBlockedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &callbackPool{full: func() { t.Error("the limit was reached") }}
+		w := &callbackPool{start: func(f func()) { go f() }, full: func() { t.Error("the limit was reached") }}
 		release := make(chan struct{})
 		scope := &authorityScope{client: &Client{done: make(chan struct{})}}
 		run := func(n int) {
