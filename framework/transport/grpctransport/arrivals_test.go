@@ -72,3 +72,30 @@ func (reads) RemoteAddr() net.Addr             { return nil }
 func (reads) SetDeadline(time.Time) error      { return nil }
 func (reads) SetReadDeadline(time.Time) error  { return nil }
 func (reads) SetWriteDeadline(time.Time) error { return nil }
+
+// TestArriving expects a stream to report a message only while its reader waits for one. The message cannot have begun before.
+func TestArriving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stream{arrivals: new(arrivals)}
+		start := time.Now()
+		want := func(when string, since time.Duration, arriving bool) {
+			t.Helper()
+			got, ok := s.Arriving()
+			if ok != arriving || ok && got.Sub(start) != since {
+				t.Errorf("%s: a message arrives since %v: %t, want %v, %t", when, got.Sub(start), ok, since, arriving)
+			}
+		}
+		s.arrivals.add(messageBytes)
+		want("nobody waits", 0, false)
+		pass(time.Second)
+		s.wait()
+		want("nothing has arrived since", 0, false)
+		pass(time.Second)
+		s.arrivals.add(messageBytes)
+		want("bytes that arrive since before the wait", time.Second, true)
+		pass(longestPause + time.Second)
+		want("a pause", 0, false)
+		s.arrivals.add(messageBytes)
+		want("bytes after a pause", longestPause+3*time.Second, true)
+	})
+}
