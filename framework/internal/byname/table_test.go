@@ -166,3 +166,18 @@ func TestResetKeepsNoValue(t *testing.T) {
 		}
 	}
 }
+
+// Reset keeps the memory of eight times as many slots as a table of a thousand has, but no more.
+func TestKeptMemory(t *testing.T) {
+	for slots, want := range map[int]int{8192: 8192, 16384: 1024} {
+		var table byname.Table[*value]
+		table.Grow(slots*3/4, nameOf)
+		if got := byname.Slots(&table); got != slots {
+			t.Fatalf("the table has %d slots, want %d", got, slots)
+		}
+		table.Reset(700)
+		if got := len(byname.Kept(&table)); got != want || byname.Slots(&table) != 1024 {
+			t.Errorf("a table of %d slots keeps %d, and uses %d; want %d and 1024", slots, got, byname.Slots(&table), want)
+		}
+	}
+}

@@ -99,6 +99,10 @@ func TestSlowStart(t *testing.T) {
 			t.Errorf("the factor after %v = %v, want %v", ready, got, want)
 		}
 	}
+	steep := lbpolicy.SlowStart{Window: lbpolicy.Period(100 * time.Second), Aggression: 2}
+	if got := steep.Scale(25 * time.Second); got != 0.5 {
+		t.Errorf("the factor after a quarter of the window with the aggression 2 = %v, want its square root", got)
+	}
 	if got := (&lbpolicy.SlowStart{Window: lbpolicy.Period(time.Millisecond), Aggression: 1}).Scale(0); got != 1 {
 		t.Errorf("the factor in a window of 1 ms = %v, want at most 1", got)
 	}
