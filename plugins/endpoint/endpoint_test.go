@@ -173,3 +173,13 @@ func TestSize(t *testing.T) {
 		t.Errorf("an endpoint takes %d bytes; want at most 32", size)
 	}
 }
+
+// TestNew makes endpoints without a resource, of which one has no address.
+func TestNew(t *testing.T) {
+	for _, addresses := range [][]string{nil, {"10.0.0.1:80"}, {"10.0.0.1:80", "[::1]:80"}} {
+		e := endpoint.New(addresses...)
+		if got := slices.Collect(e.Addresses()); !slices.Equal(got, addresses) || e.Weight != 1 || (e.Details != nil) != (len(addresses) > 1) {
+			t.Errorf("a new endpoint has the addresses %q, weight %d and details %v; want %q, 1 and details for more addresses only", got, e.Weight, e.Details, addresses)
+		}
+	}
+}
