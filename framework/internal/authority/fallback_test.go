@@ -156,3 +156,31 @@ func TestUsedAreThoseUpToTheActive(t *testing.T) {
 		}
 	}
 }
+
+// TestReachable follows an authority with a last known good store through an outage.
+func TestReachable(t *testing.T) {
+	r := newRig(t)
+	r.run("client server store")
+	for _, step := range []struct {
+		event              string
+		reachable, settled bool
+	}{
+		{"deadline", false, true}, // nothing is watched
+		{"watch cluster a", true, false},
+		{"watch cluster b", true, false},
+		{"requested cluster a b", true, false},
+		{"response cluster a=1", true, false},
+		{"wait 16s", true, true},
+		{"ended unavailable: gone", false, true},
+		{"watch cluster c", false, false},
+		{"response server=store cluster a=1 c=1", false, true},
+		{"healthy", false, true}, // the store is in use until the server sends something
+		{"watch cluster d", false, false},
+		{"response cluster a=1 b=1 c=1 d=1", true, true},
+	} {
+		r.run(step.event)
+		if r.m.Reachable() != step.reachable || r.m.Settled() != step.settled {
+			t.Errorf("after %q: reachable %t, settled %t; want %t, %t", step.event, r.m.Reachable(), r.m.Settled(), step.reachable, step.settled)
+		}
+	}
+}
