@@ -144,9 +144,10 @@ func TestEnvoyAddresses(t *testing.T) {
 	m := new(endpointv3.ClusterLoadAssignment)
 	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, `cluster_name: "c" endpoints {
 		lb_endpoints { endpoint { address { envoy_internal_address { server_listener_name: "main" endpoint_id: "10.0.0.1:80" } } } }
-		lb_endpoints { endpoint { address { pipe { path: "/s" } } additional_addresses { address { socket_address { address: "10.0.0.2" port_value: 80 } } } } } }`, plugincase.Profile(resource.Envoy))
+		lb_endpoints { endpoint { address { pipe { path: "/s" } } additional_addresses { address { socket_address { address: "10.0.0.2" port_value: 80 } } } } }
+		lb_endpoints { endpoint { address { pipe { path: "/s" } } hostname: "h" } } }`, plugincase.Profile(resource.Envoy))
 	e := u.Localities[0].Endpoints
-	if len(e) != 2 || e[0].Address() != "" || !slices.Equal(slices.Collect(e[1].Addresses()), []string{"10.0.0.2:80"}) {
+	if len(e) != 3 || e[2].Address() != "" || e[2].Hostname() != "h" || e[0].Address() != "" || !slices.Equal(slices.Collect(e[1].Addresses()), []string{"10.0.0.2:80"}) {
 		t.Errorf("endpoints %+v", e)
 	}
 }
