@@ -27,8 +27,9 @@ type exchange struct {
 	call      *lbtree.Call
 	retries   uint32
 	circuit   *breaker.Circuit        // the limits of the last attempt's cluster; nil: none
-	sent      *onceBody               // nil: the body can be read again, or there is none
+	sent      *streamedBody           // nil: the body can be read again, or there is none
 	cancel    context.CancelCauseFunc // of the time limits; nil: none
+	cancelTry context.CancelCauseFunc // of the time limit of the last attempt; nil: none
 	limit     *timeLimit              // of the route; nil: none
 
 	// The next three are parts, so that they need no memory of their own.
@@ -70,7 +71,9 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 			next = again(r, lease, lease.Written()-before, err)
 		}
 		if next == nil {
-			lease.Pick.Done(balancer.DoneInfo{Err: failureOf(ctx, err), BytesSent: true})
+			failure := failureOf(ctx, err)
+			failure.Ignored = failure.Ignored || x.sent != nil && x.sent.failed()
+			lease.Pick.Done(balancer.DoneInfo{Err: failure, BytesSent: true})
 			return nil, x.broken(ctx, lease, err)
 		}
 		lease.Pick.Done(balancer.DoneInfo{}) // the endpoint did not receive it
@@ -95,6 +98,10 @@ func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*ht
 		trace.GotConn(httptrace.GotConnInfo{Conn: l.Conn(), Reused: l.Reused()})
 	}
 	sent, stop := x.perTry(ctx, r)
+	if a, ok := r.Body.(*attemptBody); ok && a.body.limit > 0 && !l.Multiplexed() {
+		l.OnClose(a.end)
+		defer l.OnClose(nil)
+	}
 	resp, err := l.RoundTrip(sent)
 	if inTime := stop(); !inTime && err == nil { // the body of the response is already canceled
 		_ = resp.Body.Close() // the attempt has failed
@@ -135,14 +142,10 @@ func (x *exchange) perTry(ctx context.Context, r *http.Request) (limited *http.R
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(p.PerTry, func() { cancel(errPerTry) })
-	if outer := x.cancel; outer != nil {
-		x.cancel = func(err error) {
-			cancel(err)
-			outer(err)
-		}
-	} else {
-		x.cancel = cancel
+	if x.cancelTry != nil {
+		x.cancelTry(nil) // that attempt has ended
 	}
+	x.cancelTry = cancel
 	return r.WithContext(ctx), func() bool {
 		if timer.Stop() {
 			return true

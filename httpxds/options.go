@@ -22,6 +22,7 @@ type settings struct {
 	base         *http.Transport
 	logger       *slog.Logger
 	gateway      bool
+	retryBuffer  int64
 	requestHosts bool
 	clusters     []string                      // that headers may name
 	targets      func(*url.URL) (string, bool) // of a Hosts
@@ -130,9 +131,22 @@ func WithGatewayResponses() Option {
 	})
 }
 
+// WithRetryBuffer sets the limit of the bytes that are kept of the body of a request without GetBody, so that a retry of its
+// route can send them again. A request of which more was read is not retried. The control plane can set a lower limit for a
+// route. The default is 1 MiB, and 0 keeps nothing. Requests without a retry policy keep nothing in any case.
+func WithRetryBuffer(bytes int64) Option {
+	return clientOption(func(s *settings) error {
+		if bytes < 0 {
+			return fmt.Errorf("WithRetryBuffer: bytes = %d; must not be negative", bytes)
+		}
+		s.retryBuffer = bytes
+		return nil
+	})
+}
+
 // newSettings applies options.
 func newSettings(opts []Option) (*settings, error) {
-	s := new(settings)
+	s := &settings{retryBuffer: defaultRetryBuffer}
 	for _, o := range opts {
 		if o == nil {
 			continue

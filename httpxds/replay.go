@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 )
@@ -69,75 +67,29 @@ func unanswered(err error) bool {
 	return strings.Contains(text, "net/http: Transport failed to read from server: ") || strings.Contains(text, "http: server closed idle connection")
 }
 
-// rewound returns the request with an unread body, or nil if its body cannot be read again.
+// rewound returns the request with an unread body, or nil if its body cannot be read again. The attempt before it can read the
+// body no more if that is streamed.
 func rewound(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r
 	}
-	if o, ok := r.Body.(*onceBody); ok && !o.touched.Load() {
-		return r
-	}
-	if r.GetBody == nil {
-		return nil
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return nil
+	var body io.ReadCloser
+	if a, ok := r.Body.(*attemptBody); ok {
+		next := a.body.next()
+		if next == nil {
+			return nil
+		}
+		body = next
+	} else {
+		var err error
+		if r.GetBody == nil {
+			return nil
+		}
+		if body, err = r.GetBody(); err != nil {
+			return nil
+		}
 	}
 	out := r.WithContext(r.Context())
 	out.Body = body
-	return out
-}
-
-// A onceBody is the body of a request without GetBody. Until it is read, the request can be sent again. Closing it before has
-// an effect only when the request has a response.
-type onceBody struct {
-	body    io.ReadCloser
-	touched atomic.Bool
-
-	mu     sync.Mutex
-	final  bool // the request is not sent again
-	closed bool
-	ended  func() // called at the end of the body; nil: nothing
-}
-
-// Read implements [io.Reader].
-func (b *onceBody) Read(p []byte) (int, error) {
-	b.touched.Store(true)
-	n, err := b.body.Read(p)
-	if err != nil && b.ended != nil {
-		b.ended()
-		b.ended = nil
-	}
-	return n, err
-}
-
-// Close implements [io.Closer].
-func (b *onceBody) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	if b.final || b.touched.Load() {
-		return b.body.Close()
-	}
-	return nil
-}
-
-// commit says that the request is not sent again.
-func (b *onceBody) commit() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.final = true; b.closed {
-		_ = b.body.Close() // the request has a response
-	}
-}
-
-// replayable returns the request to send. If its body cannot be read twice, it has a body that records whether it was read.
-func replayable(r *http.Request) *http.Request {
-	if r.Body == nil || r.Body == http.NoBody || r.GetBody != nil {
-		return r
-	}
-	out := r.WithContext(r.Context())
-	out.Body = &onceBody{body: r.Body}
 	return out
 }

@@ -82,9 +82,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 // Close implements [io.Closer] for the body of the response. It may run during Read. It first cancels the request: closing the body of an HTTP/2
 // response otherwise waits until the body of the request was read.
 func (x *exchange) Close() error {
-	if x.cancel != nil {
-		x.cancel(nil)
-	}
+	x.cancelAll()
 	err := x.body.Close()
 	x.end(nil)
 	return err

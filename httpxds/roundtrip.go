@@ -137,13 +137,13 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// run makes attempts until one succeeds or no other is wanted.
+// run sends a request, and prepares its response.
 func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	resp, err := x.attempts(r, v)
 	if err != nil {
 		x.stop()
 		x.to.Release()
-		closeBody(r)
+		x.closeBody(r)
 		return nil, x.ended(r.Context(), err)
 	}
 	if x.sent != nil {
@@ -163,14 +163,23 @@ func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	return resp, nil
 }
 
+// closeBody closes the body of a request that has an error.
+func (x *exchange) closeBody(r *http.Request) {
+	if x.sent == nil {
+		closeBody(r)
+		return
+	}
+	x.sent.abandon()
+}
+
+// attempts makes attempts until one succeeds or no other is wanted.
 func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 	out, err := x.prepare(r, v)
 	if err != nil {
 		return nil, x.fail(NoRoute, "", err)
 	}
 	ctx := x.picked.With(r.Context(), x.call)
-	out = replayable(out)
-	x.sent, _ = out.Body.(*onceBody)
+	out = x.streamed(out)
 	ctx, out = x.withLimit(ctx, out)
 	var retry breaker.Unit // counts until the outcome of the retry, as in Envoy
 	for {
@@ -179,13 +188,13 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 		if err != nil && ctx.Err() != nil || !x.wants(v, resp, err) {
 			return resp, err
 		}
-		next := rewound(out)
-		if next == nil {
-			return resp, err
-		}
 		var ok bool
 		if retry, ok = x.circuit.Take(breaker.Retries); !ok {
-			closeBody(next)
+			return resp, err
+		}
+		next := rewound(out)
+		if next == nil {
+			retry.Release()
 			return resp, err
 		}
 		if resp != nil {

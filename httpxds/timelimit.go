@@ -15,7 +15,7 @@ var errTimeout = errors.New("the time limit of the route has passed")
 // has no known length starts at the end of the body. Upgraded connections have none.
 func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
 	d := x.plan.Timeout
-	body, isStream := r.Body.(*onceBody)
+	isStream := x.sent != nil
 	if d == 0 && !isStream || r.Header["Upgrade"] != nil {
 		return ctx, r
 	}
@@ -25,7 +25,7 @@ func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Cont
 	case isStream && r.ContentLength <= 0:
 		limit := &timeLimit{cancel: x.cancel}
 		x.limit = limit
-		body.ended = func() { limit.start(d) }
+		x.sent.ended = func() { limit.start(d) }
 	default:
 		x.limit = x.transport.limits.take(x.cancel)
 		x.limit.start(d)
@@ -39,6 +39,14 @@ func (x *exchange) stop() {
 	if x.limit != nil {
 		x.transport.limits.put(x.limit)
 		x.limit = nil
+	}
+	x.cancelAll()
+}
+
+// cancelAll cancels the contexts of the request.
+func (x *exchange) cancelAll() {
+	if x.cancelTry != nil {
+		x.cancelTry(nil)
 	}
 	if x.cancel != nil {
 		x.cancel(nil)

@@ -66,7 +66,7 @@ func TestLateResponse(t *testing.T) {
 		if _, stop = x.perTry(t.Context(), new(http.Request)); !stop() {
 			t.Error("a response in time does not count")
 		}
-		x.cancel(nil)
+		x.cancelTry(nil)
 	})
 }
 

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type HTTPRoute struct {
 	Timeout time.Duration
 	// Retry configures retries. It is the route's own, or else the virtual host's. Nil: none.
 	Retry *HTTPRetry
+	// RetryBuffer is the limit of the bytes of a request that are kept for retries. It is the route's own, or else the virtual
+	// host's. Default math.MaxUint64: there is none.
+	RetryBuffer uint64
 }
 
 // httpRoutes has the HTTPRoutes of a virtual host, by the index of the route.
@@ -85,6 +89,7 @@ func finishHTTP(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 			if out.Retry == nil && r.GetRoute().GetRetryPolicy() == nil {
 				out.Retry = retry
 			}
+			out.RetryBuffer = retryBuffer(r, retryBuffer(h, math.MaxUint64))
 		}
 	}
 }

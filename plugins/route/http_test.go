@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,8 @@ func TestHTTPFields(t *testing.T) {
 	h := host(t, `
 		request_headers_to_add { header { key: "x-level" value: "host" } }
 		retry_policy { retry_on: "5xx,unavailable" num_retries { value: 7 } per_try_timeout { seconds: 2 } }
-		routes { match { prefix: "/a" query_parameters { name: "q" string_match { exact: "1" } } }
+		request_body_buffer_limit { value: 5 }
+		routes { per_request_buffer_limit_bytes { value: 7 } match { prefix: "/a" query_parameters { name: "q" string_match { exact: "1" } } }
 			route { cluster: "c" timeout { seconds: 3 } prefix_rewrite: "/b" host_rewrite_literal: "other" }
 			request_headers_to_add { header { key: "x-level" value: "100%% of %REQ(x-user?:path):3%" } append_action: OVERWRITE_IF_EXISTS_OR_ADD }
 			response_headers_to_remove: "server" }
@@ -38,6 +40,9 @@ func TestHTTPFields(t *testing.T) {
 			clusters { name: "y" weight { value: 1 } request_headers_to_remove: "x-y" } } } }
 		routes { match { prefix: "/h" } route { cluster_header: "x-cluster" retry_policy {} } }`)
 	a := h.HTTP(0)
+	if a.RetryBuffer != 7 || h.HTTP(3).RetryBuffer != 5 || host(t, `routes { match { prefix: "" } redirect {} }`).HTTP(0).RetryBuffer != math.MaxUint64 {
+		t.Errorf("routes keep %d and %d bytes for retries; want the limits of the route and of the virtual host, and no limit without one", a.RetryBuffer, h.HTTP(3).RetryBuffer)
+	}
 	if len(a.Query) != 1 || a.Timeout != 3*time.Second || a.Rewrite.Prefix != "/b" || a.Rewrite.Host != "other" {
 		t.Errorf("route /a is %+v", a)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -87,4 +88,21 @@ func (d httpDecoder) retry(p resource.Path, m *routev3.RetryPolicy) *HTTPRetry {
 		d.v.AddError(p.Field("retry_back_off"), err)
 	}
 	return out
+}
+
+// buffers is a message with limits of the bytes of a request that are kept.
+type buffers interface {
+	GetRequestBodyBufferLimit() *wrapperspb.UInt64Value
+	GetPerRequestBufferLimitBytes() *wrapperspb.UInt32Value // deprecated; request_body_buffer_limit has precedence
+}
+
+// retryBuffer returns the limit of a message, or outer if it has none.
+func retryBuffer(m buffers, outer uint64) uint64 {
+	if l := m.GetRequestBodyBufferLimit(); l != nil {
+		return l.GetValue()
+	}
+	if l := m.GetPerRequestBufferLimitBytes(); l != nil {
+		return uint64(l.GetValue())
+	}
+	return outer
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,11 +69,42 @@ func (c *conn) Reused() bool { return c.raw.requests.Load() > 1 }
 // Written returns the number of bytes that were written to the connection.
 func (c *conn) Written() int64 { return c.raw.written.Load() }
 
+// OnClose makes the connection call f when it closes, or now if it is closed. Nil ends that. net/http waits until the writer of a
+// request of HTTP/1.1 has ended before it reports that the connection is closed. f ends a writer that waits for a body.
+func (c *conn) OnClose(f func()) { c.raw.onClose(f) }
+
 // A rawConn counts the bytes that are written, so that a request of which nothing was written can be sent again.
 type rawConn struct {
 	net.Conn
 	written  atomic.Int64
 	requests atomic.Int64
+
+	mu     sync.Mutex
+	closed bool
+	hook   func() // nil: none
+}
+
+func (c *rawConn) onClose(f func()) {
+	c.mu.Lock()
+	c.hook = f
+	closed := c.closed
+	c.mu.Unlock()
+	if closed && f != nil {
+		f()
+	}
+}
+
+// Close implements [net.Conn].
+func (c *rawConn) Close() error {
+	err := c.Conn.Close()
+	c.mu.Lock()
+	c.closed = true
+	hook := c.hook
+	c.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	return err
 }
 
 // Write implements [net.Conn].
