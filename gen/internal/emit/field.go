@@ -178,6 +178,9 @@ func (f *Func) store(d *model.Field, x jen.Code, at Place, pass func(*jen.Statem
 func (f *Func) refField(target string, d *model.Field, to string) []jen.Code {
 	plain := *d
 	plain.Ref = ""
+	if v, ok := d.Value.(model.HookOf); ok {
+		return append(f.field(target, &plain), f.ref(d, f.path(f.hookPlace(v.Hook)), f.Src("&$", to)))
+	}
 	switch {
 	case !d.List:
 		return append(f.field(target, &plain), f.ref(d, f.path(f.Here().Below(d.Paths[0])), f.Src("&$", to)))

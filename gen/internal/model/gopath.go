@@ -1,6 +1,7 @@
 package model
 
 import (
+	"go/ast"
 	"slices"
 	"strings"
 
@@ -98,9 +99,8 @@ func (b *builder) refs(refs []descriptor.Ref) {
 			continue
 		}
 		f := p.Last()
-		v, plain := f.Value.(Plain)
 		switch {
-		case !plain || v.Class != String || f.Optional || f.IsMap():
+		case !namesResources(f):
 			b.bag.Add(d.From.Pos, diag.BadRef, "%s is not a string; the name of a resource is a string", d.From.Value)
 		case f.Ref != "" && f.Ref != d.To.Value:
 			b.bag.Add(d.To.Pos, diag.BadRef, "%s already refers to %s", d.From.Value, f.Ref)
@@ -108,6 +108,17 @@ func (b *builder) refs(refs []descriptor.Ref) {
 			f.Ref = d.To.Value
 		}
 	}
+}
+
+// namesResources reports whether a field can have the names of resources: it is a string, a list of strings, or the string
+// of a hook.
+func namesResources(f *Field) bool {
+	if h, ok := f.Value.(HookOf); ok {
+		t, named := h.Hook.Type.Expr.(*ast.Ident)
+		return named && t.Name == "string"
+	}
+	v, plain := f.Value.(Plain)
+	return plain && v.Class == String && !f.Optional && !f.IsMap()
 }
 
 // CanBeEmpty reports whether the field has a value that means nothing.

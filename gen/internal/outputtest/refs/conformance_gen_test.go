@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "0555cd77e23e9789",
+		Sum:        "c6cf7f00df686516",
 	})
 }

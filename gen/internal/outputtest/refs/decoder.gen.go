@@ -14,6 +14,9 @@ func peekName(body []byte) (string, error) {
 	return wire.PeekString(body, 1)
 }
 
+// The hooks are hand-written functions. These declarations state their types.
+var _ func(*resource.DecodeContext, string) (string, error) = named // hook of field Hooked
+
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
 	if err := dc.Unmarshal(body, m); err != nil {
@@ -57,6 +60,12 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 			dc.Ref(&u.meta, v, r, "xdsforge.test.v1.Box", &u.Many[len(u.Many)-1])
 		}
 	}
+	if x, err := named(dc, m.GetBox().GetLabel()); err != nil {
+		v.AddError(p.Field("box.label"), err)
+	} else {
+		u.Hooked = x
+	}
+	dc.Ref(&u.meta, v, p.Field("box.label"), "xdsforge.test.v1.Part", &u.Hooked)
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)

@@ -20,6 +20,29 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// A hook decides whether a string names a resource.
+func TestHooked(t *testing.T) {
+	for label, want := range map[string]string{"none:p": "", "p": "p", "xdstp://a/xdsforge.test.v1.Part/p?y=1&x=2": "xdstp://a/xdsforge.test.v1.Part/p?x=2&y=1"} {
+		u, err := plugintest.Decode(t, Type(), "", &testpb.Thing{Name: "n", Box: &testpb.Box{Label: label}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs := 0
+		for r := range u.Refs() {
+			if r.Name.String() == want {
+				refs++
+			}
+		}
+		if got := u.(*Update).Hooked; got != want || refs != min(len(want), 1) {
+			t.Errorf("label %q: Hooked = %q, and %d references to it; want %q and a reference unless empty", label, got, refs, want)
+		}
+	}
+	_, err := plugintest.Decode(t, Type(), "", &testpb.Thing{Name: "n", Box: &testpb.Box{Label: "xdstp://a/xdsforge.test.v1.Wrong/p"}})
+	if err == nil || !strings.Contains(err.Error(), "box.label = ") {
+		t.Errorf("a hooked name of another type: error %v; want a violation at box.label", err)
+	}
+}
+
 // Every place of a wrong name is told.
 func TestWrongType(t *testing.T) {
 	const wrong = "xdstp://a/xdsforge.test.v1.Wrong/p"

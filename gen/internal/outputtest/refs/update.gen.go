@@ -28,6 +28,7 @@ type Update struct {
 	Self    string
 	Tags    []string
 	Many    []string
+	Hooked  string
 	Parts   []Part
 	Pointer *Part
 	Only    Only
@@ -138,6 +139,7 @@ func (u *Update) Equal(o *Update) bool {
 		u.Self == o.Self &&
 		slices.Equal(u.Tags, o.Tags) &&
 		slices.Equal(u.Many, o.Many) &&
+		u.Hooked == o.Hooked &&
 		slices.Equal(u.Parts, o.Parts) &&
 		convert.EqualPointers(u.Pointer, o.Pointer, convert.Same) &&
 		u.Only.Equal(o.Only) &&
