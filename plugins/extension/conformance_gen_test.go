@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "aacc844b82c631bd",
+		Sum:        "8acf83dc219a5378",
 	})
 }

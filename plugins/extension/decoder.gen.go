@@ -14,6 +14,13 @@ func peekName(body []byte) (string, error) {
 	return wire.PeekString(body, 1)
 }
 
+// The hooks are hand-written functions. These declarations state their types.
+var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = message // hook of field Message
+
+var _ func(*resource.DecodeContext, string, *anypb.Any) (any, error) = filter // hook of field Filter
+
+var _ func(*resource.DecodeContext, string, any) (resource.Side, error) = sides // hook of field Sides
+
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
@@ -25,7 +32,7 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(m, v)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -33,11 +40,26 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *wireTypedExtensionConfig, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireTypedExtensionConfig, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetTypedConfig(); x != nil {
 		q := p.Field("typed_config")
 		u.Config = decodeConfig(&q, x, v)
+	}
+	if x, err := message(dc, m.GetTypedConfig()); err != nil {
+		v.AddError(p.Field("typed_config"), err)
+	} else {
+		u.Message = x
+	}
+	if x, err := filter(dc, u.Message, m.GetTypedConfig()); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Filter = x
+	}
+	if x, err := sides(dc, u.Message, u.Filter); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Sides = x
 	}
 }
 

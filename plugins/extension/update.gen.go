@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
@@ -18,12 +19,20 @@ import (
 
 const messageName = "envoy.config.core.v3.TypedExtensionConfig"
 
-// Update is the configuration of one extension.
+// Update is the configuration of one extension. In the profiles GRPC and HTTP, the
+// extension is an HTTP filter (A104).
 //
 // It is immutable and safe to share.
 type Update struct {
 	// The configuration.
 	Config Config
+	// The full name of the configuration's message, also of one in a TypedStruct.
+	Message string
+	// The configuration as the HTTP filter parsed it. In profile Envoy, it is nil if no filter
+	// is registered for it.
+	Filter any
+	// The sides on which the HTTP filter can run. 0 without a filter.
+	Sides resource.Side
 
 	meta resource.Meta
 }
@@ -105,7 +114,10 @@ func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o
 	}
-	return u.Config.Equal(o.Config)
+	return u.Config.Equal(o.Config) &&
+		u.Message == o.Message &&
+		convert.EqualValues(u.Filter, o.Filter) &&
+		convert.EqualValues(u.Sides, o.Sides)
 }
 
 // Equal reports whether the fields of s and o are equal.

@@ -20,7 +20,7 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	messageValidate(m, v)
-	u.messageDecode(m, v)
+	u.messageDecode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -28,11 +28,26 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(m *corev3.TypedExtensionConfig, v *resource.Violations) {
+func (u *Update) messageDecode(dc *resource.DecodeContext, m *corev3.TypedExtensionConfig, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetTypedConfig(); x != nil {
 		q := p.Field("typed_config")
 		u.Config = messageDecodeConfig(&q, x, v)
+	}
+	if x, err := message(dc, m.GetTypedConfig()); err != nil {
+		v.AddError(p.Field("typed_config"), err)
+	} else {
+		u.Message = x
+	}
+	if x, err := filter(dc, u.Message, m.GetTypedConfig()); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Filter = x
+	}
+	if x, err := sides(dc, u.Message, u.Filter); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Sides = x
 	}
 }
 

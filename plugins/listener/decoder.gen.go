@@ -29,9 +29,11 @@ var _ func(*resource.DecodeContext, []byte) (*tlscontext.Server, error) = server
 
 var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
 
-var _ func(*resource.DecodeContext, *anypb.Any, int32, bool) (string, error) = filterMessage // hook of field Message
+var _ func(*resource.DecodeContext, string, int32) (string, error) = filterExtension // hook of field Extension
 
-var _ func(*resource.DecodeContext, string, bool) (string, error) = filterSkipped // hook of field Skipped
+var _ func(*resource.DecodeContext, string, *anypb.Any, int32, bool) (string, error) = filterMessage // hook of field Message
+
+var _ func(*resource.DecodeContext, string, string, bool) (string, error) = filterSkipped // hook of field Skipped
 
 var _ func(*resource.DecodeContext, string, string, *anypb.Any) (any, error) = filterConfig // hook of field Config
 
@@ -118,7 +120,7 @@ func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 	s.Filters = wire.List[HTTPFilter, wireHttpFilter](dc.Arena(), len(m.GetHttpFilters()))
 	for i, x := range wire.Each(m.GetHttpFilters()) {
 		q := p.Item("http_filters", i)
-		decodeHTTPFilter(wire.Add(&s.Filters), dc, &q, x, v)
+		decodeHTTPFilter(wire.Add(&s.Filters), dc, meta, &q, x, v)
 	}
 	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
@@ -180,15 +182,22 @@ func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeHTTPFilter reads one HTTPFilter into its place in a list.
-func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
+func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
 	s.Name = m.GetName()
 	s.Disabled = m.GetDisabled()
-	if x, err := filterMessage(dc, m.GetTypedConfig(), m.memberConfigType(), m.GetIsOptional()); err != nil {
+	s.Optional = m.GetIsOptional()
+	if x, err := filterExtension(dc, m.GetName(), m.memberConfigType()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Extension = x
+	}
+	dc.Ref(meta, v, *p, "envoy.config.core.v3.TypedExtensionConfig", &s.Extension)
+	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), m.memberConfigType(), m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Message = x
 	}
-	if x, err := filterSkipped(dc, s.Message, m.GetIsOptional()); err != nil {
+	if x, err := filterSkipped(dc, s.Extension, s.Message, m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Skipped = x

@@ -1,6 +1,8 @@
 package listener
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -11,16 +13,39 @@ import (
 // separate resource.
 const configDiscovery = 5
 
-// filterMessage returns the name of the message that configures a filter. An optional
-// filter can have no configuration. In profile Envoy, the configuration can be a separate
-// resource.
-func filterMessage(dc *resource.DecodeContext, config *anypb.Any, member int32, optional bool) (string, error) {
-	if config == nil && (optional || member == configDiscovery && dc.Types.Profile() == resource.Envoy) {
+// extensionMessage is the resource type of such configurations (A104).
+const extensionMessage = "envoy.config.core.v3.TypedExtensionConfig"
+
+// maxExtensions is the limit of the filters of a list whose configurations are separate
+// resources. Each one causes a subscription.
+const maxExtensions = 100
+
+// filterExtension returns the name of the resource that has the configuration of a filter.
+// The fields of config_discovery have no meaning (A104).
+func filterExtension(dc *resource.DecodeContext, name string, member int32) (string, error) { //nolint:unparam // the type of a hook
+	if member != configDiscovery || dc.Types == nil {
 		return "", nil
+	}
+	if _, registered := dc.Types.Lookup(extensionMessage); !registered {
+		return "", nil
+	}
+	return name, nil
+}
+
+// filterMessage returns the name of the message that configures a filter. An optional
+// filter can have no configuration. The configuration can be a separate resource, which
+// profile Envoy need not know.
+func filterMessage(dc *resource.DecodeContext, extension string, config *anypb.Any, member int32, optional bool) (string, error) {
+	if extension != "" || config == nil && (optional || member == configDiscovery && dc.Types.Profile() == resource.Envoy) {
+		return "", nil
+	}
+	var v resource.Violations
+	if member == configDiscovery {
+		v.Add((*resource.Path)(nil).Field("config_discovery"), nil, "must not be set, because no "+extensionMessage+" is registered (A104)")
+		return "", v.Err()
 	}
 	c, err := dc.OpenTypedConfig(config)
 	if err != nil {
-		var v resource.Violations
 		v.AddError((*resource.Path)(nil).Field("typed_config"), err)
 		err = v.Err()
 	}
@@ -35,14 +60,14 @@ func running(dc *resource.DecodeContext, message string, s resource.Side) (*reso
 }
 
 // filterSkipped returns the reason why a filter is skipped (A39).
-func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (string, error) { //nolint:unparam // the type of a hook
-	if !optional {
+func filterSkipped(dc *resource.DecodeContext, extension, message string, optional bool) (string, error) { //nolint:unparam // the type of a hook
+	if !optional || extension != "" {
 		return "", nil
 	}
 	switch _, runs := running(dc, message, dc.Side()); {
 	case runs:
 		return "", nil
-	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration is a separate resource
+	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration may be a separate resource
 		return "", nil
 	case message == "":
 		return "the optional filter has no configuration", nil
@@ -109,6 +134,7 @@ func checkFilters(dc *resource.DecodeContext, u *Update, v *resource.Violations)
 func checkOrder(dc *resource.DecodeContext, p *resource.Path, s resource.Side, list []HTTPFilter, v *resource.Violations) {
 	last, terminal := -1, false // the last filter that is not skipped, and whether it is terminal
 	known := false              // whether the last filter is known
+	extensions := 0
 	for i := range list {
 		if list[i].Skipped != "" {
 			continue
@@ -116,15 +142,23 @@ func checkOrder(dc *resource.DecodeContext, p *resource.Path, s resource.Side, l
 		if terminal {
 			v.Add(p.Item("http_filters", last), list[last].Message, "must be the last filter (A39)")
 		}
+		if list[i].Extension != "" {
+			extensions++
+		}
 		var f *resource.HTTPFilter
 		f, known = running(dc, list[i].Message, s)
 		known = known && f.Config == list[i].Message
 		last, terminal = i, known && f.Terminal
 	}
+	if extensions > maxExtensions && dc.Types.Profile() != resource.Envoy {
+		v.Add(p.Field("http_filters"), extensions, fmt.Sprintf("must have at most %d filters with config_discovery", maxExtensions))
+	}
 	switch {
 	case dc.Types.Profile() != resource.GRPC:
 	case last < 0:
 		v.Add(p.Field("http_filters"), nil, "must have a filter that counts (A39)")
+	case list[last].Extension != "":
+		v.Add(p.Item("http_filters", last), list[last].Extension, "must not be the last filter, because config_discovery is for filters before the router (A104)")
 	case known && !terminal:
 		v.Add(p.Item("http_filters", last), list[last].Message, "must not be the last filter; a router must (A39)")
 	}

@@ -104,8 +104,13 @@ type HTTPFilter struct {
 	// Whether calls skip the filter. An override of a route that is not disabled enables the
 	// filter for its calls.
 	Disabled bool
+	// Whether the filter is skipped where it cannot run.
+	Optional bool
+	// The name of the TypedExtensionConfig that has the configuration (A104). Empty if the
+	// Listener has the configuration, or if that resource type is not registered.
+	Extension string
 	// The full name of the message that configures the filter. Empty if the filter is skipped
-	// or, in profile Envoy, if the configuration is a separate resource.
+	// or if the configuration is a separate resource.
 	Message string
 	// The reason why the filter is skipped. An optional filter is skipped if it is unknown on
 	// this side or has no configuration. Empty if the filter is in use.
@@ -263,6 +268,8 @@ func (s Inline) Equal(o Inline) bool {
 func (s HTTPFilter) Equal(o HTTPFilter) bool {
 	return s.Name == o.Name &&
 		s.Disabled == o.Disabled &&
+		s.Optional == o.Optional &&
+		s.Extension == o.Extension &&
 		s.Message == o.Message &&
 		s.Skipped == o.Skipped &&
 		convert.EqualValues(s.Config, o.Config)

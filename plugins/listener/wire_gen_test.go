@@ -72,7 +72,7 @@ func messageDecodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *re
 	s.Filters = convert.Slice[HTTPFilter](len(m.GetHttpFilters()))
 	for i, x := range m.GetHttpFilters() {
 		q := p.Item("http_filters", i)
-		s.Filters = append(s.Filters, messageDecodeHTTPFilter(dc, &q, x, v))
+		s.Filters = append(s.Filters, messageDecodeHTTPFilter(dc, meta, &q, x, v))
 	}
 	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
@@ -134,16 +134,23 @@ func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *res
 }
 
 // messageDecodeHTTPFilter reads one HTTPFilter.
-func messageDecodeHTTPFilter(dc *resource.DecodeContext, p *resource.Path, m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations) HTTPFilter {
+func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations) HTTPFilter {
 	var s HTTPFilter
 	s.Name = m.GetName()
 	s.Disabled = m.GetDisabled()
-	if x, err := filterMessage(dc, m.GetTypedConfig(), convert.Member(m, "config_type"), m.GetIsOptional()); err != nil {
+	s.Optional = m.GetIsOptional()
+	if x, err := filterExtension(dc, m.GetName(), convert.Member(m, "config_type")); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Extension = x
+	}
+	dc.Ref(meta, v, *p, "envoy.config.core.v3.TypedExtensionConfig", &s.Extension)
+	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), convert.Member(m, "config_type"), m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Message = x
 	}
-	if x, err := filterSkipped(dc, s.Message, m.GetIsOptional()); err != nil {
+	if x, err := filterSkipped(dc, s.Extension, s.Message, m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Skipped = x
