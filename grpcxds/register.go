@@ -11,13 +11,14 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/statefulsession"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/lbendpoint"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
 // Register registers all that channels and servers need: the standard resource types, the endpoints of list collections
-// (A95), and the built-in HTTP filters and certificate providers that can run. A default Env has exactly these. Other Envs register them with
-// xdsforge.WithTypes, together with a program's own extensions:
+// (A95), separate configurations of HTTP filters (A104), and the built-in HTTP filters and certificate providers that can run.
+// A default Env has exactly these. Other Envs register them with xdsforge.WithTypes, together with a program's own extensions:
 //
 //	xdsforge.WithTypes(grpcxds.Register, func(r xdsforge.Registrar) {
 //		r.Extend(&httpfilter.Filter{…})       // an HTTP filter
@@ -29,6 +30,7 @@ import (
 func Register(r resource.Registrar) {
 	standard.Register(r)
 	lbendpoint.Register(r)
+	extension.Register(r)
 	r.Fill(&httpfilter.Filter{HTTPFilter: router.Filter()})
 	r.Fill(rbac.Filter())
 	r.Fill(fault.Filter())

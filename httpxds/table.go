@@ -58,7 +58,7 @@ type target struct {
 // compile derives the table of a configuration.
 func (t *Transport) compile(c *xdsconfig.Config) *table {
 	out := &table{canonical: make(map[string]string)}
-	m := maker{table: out, clusters: t.settings.clusters, filters: t.newFilters(c.Listener.API.Filters)}
+	m := maker{table: out, clusters: t.settings.clusters, filters: t.newFilters(c.HTTPFilters())}
 	if m.filters != nil {
 		out.filters = m.filters.Set
 		if list, err := m.filters.Interceptors(filterlist.Position{}); err == nil { // otherwise there is no filter to pass

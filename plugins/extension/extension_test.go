@@ -11,17 +11,27 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
 	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 )
 
 const (
 	filters   = "type.googleapis.com/envoy.extensions.filters.http."
 	faultText = `name: "e" typed_config { [` + filters + `fault.v3.HTTPFault] { max_active_faults { value: 2 } } }`
 )
+
+// TestKit runs the conformance kit on a configuration whose filter is registered.
+func TestKit(t *testing.T) {
+	plugincase.Kit(t, plugintest.Plugin{
+		Type: extension.Type(), NameField: "name",
+		Message: func() proto.Message { return new(corev3.TypedExtensionConfig) },
+	}, "testdata/full")
+}
 
 // The HTTP filter parses its configuration, also from a TypedStruct. The update has the sides of the filter.
 func TestFilter(t *testing.T) {

@@ -57,7 +57,7 @@ type settings struct {
 func (c *Interceptors) Compile(config *xdsconfig.Config, s Settings) *Table {
 	m := &maker{interceptors: c, config: config}
 	set := c.filters.Begin()
-	m.list, m.err = s.Filters.Client(set, s.Host, config.Listener.API.Filters)
+	m.list, m.err = s.Filters.Client(set, s.Host, config.HTTPFilters())
 	if m.err == nil {
 		m.list, m.err = m.list.Override(config.VirtualHost.Overrides)
 	}

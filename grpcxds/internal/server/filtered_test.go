@@ -220,7 +220,7 @@ func newFilteredServer(t *testing.T, s *spy) *filteredServer {
 func (w *filteredServer) compile() *routing {
 	c := &w.update.FilterChains[0]
 	u := c.Manager().Routes.(listener.Inline).Config.(*route.Update)
-	return w.backend.Compile([]server.Routes{{FilterChain: c, Update: u}}, new(server.Problems))[0]
+	return w.backend.Compile([]server.Routes{{FilterChain: c, Filters: c.Manager().Filters, Update: u}}, new(server.Problems))[0]
 }
 
 func (w *filteredServer) unary(text string, opts ...grpc.CallOption) (string, error) {

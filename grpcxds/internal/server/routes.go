@@ -63,7 +63,7 @@ func (b *backend) Compile(list []server.Routes, p *server.Problems) []*routing {
 		if one.Err != nil {
 			next = &routing{err: r.fail(one.Err)}
 		} else {
-			next = r.compile(b.config, one.FilterChain, one.Update)
+			next = r.compile(b.config, one)
 		}
 		r.set.Acquire() // it cannot have ended
 		next.set = r.set
@@ -93,13 +93,14 @@ func served(r *route.Route) bool {
 }
 
 // compile makes the filters of each route.
-func (r compiler) compile(c *Config, chain *listener.FilterChain, u *route.Update) *routing {
+func (r compiler) compile(c *Config, one server.Routes) *routing {
 	host := c.Host
 	host.Logger = c.Logger
-	filters, err := c.Chains.Server(r.set, identity(chain), host, chain.Manager().Filters)
+	filters, err := c.Chains.Server(r.set, identity(one.FilterChain), host, one.Filters)
 	if err != nil {
 		return &routing{err: r.fail(err)}
 	}
+	u := one.Update
 	out := &routing{nodeID: c.NodeID, update: u, filters: filters, others: make(map[*route.Route]filtering)}
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]

@@ -50,7 +50,7 @@ func (b *backend) Compile(list []server.Routes, p *server.Problems) []*routing {
 			out = append(out, &routing{set: set, err: one.Err})
 			continue
 		}
-		out = append(out, b.compile(b.newChainFilters(set, ids[i], one.FilterChain.Manager().Filters), one.Update, p))
+		out = append(out, b.compile(b.newChainFilters(set, ids[i], one.Filters), one.Update, p))
 	}
 	return out
 }

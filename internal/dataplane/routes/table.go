@@ -185,8 +185,7 @@ func (b *builder[P, T]) add(name string, weight uint32, index int, overrides map
 
 // IsFor reports whether the table of another configuration would be equal. A nil table is equal to none.
 func (t *Table[P, T]) IsFor(config *xdsconfig.Config) bool {
-	return t != nil && t.config.Listener == config.Listener && t.config.Route == config.Route &&
-		t.config.VirtualHost == config.VirtualHost
+	return t != nil && t.config.SameRouting(config)
 }
 
 // ReadsHeaders reports whether a route matches headers. Otherwise Plan does not need them.

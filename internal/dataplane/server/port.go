@@ -13,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -121,7 +122,7 @@ func (p *Port[R]) hand(c net.Conn) {
 	}
 }
 
-// watch follows the Listener and its RouteConfigurations until ctx ends.
+// watch follows the Listener, its RouteConfigurations and the configurations of its HTTP filters until ctx ends.
 func (p *Port[R]) watch(ctx context.Context) {
 	for ev := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(p.follow)) {
 		select {
@@ -133,11 +134,13 @@ func (p *Port[R]) watch(ctx context.Context) {
 	}
 }
 
-// follow reports whether the port needs a resource that a Listener refers to. It needs only RouteConfigurations, and
-// only those of a Listener that it can use. It refuses any other Listener at once, without waiting for the routes.
+// follow reports whether the port needs a resource that a Listener refers to. It needs only RouteConfigurations and the
+// configurations of HTTP filters (A104), and only those of a Listener that it can use. It refuses any other Listener at
+// once, without waiting for these.
 func (p *Port[R]) follow(from resource.Update, to resource.Ref) bool {
 	u, ok := from.(*listener.Update)
-	return to.Type == route.Type().Name() && (!ok || p.own(u) == nil)
+	needed := to.Type == route.Type().Name() || to.Type == extension.Type().Name()
+	return needed && (!ok || p.own(u) == nil)
 }
 
 // update applies a complete configuration, or the reason why there is none.

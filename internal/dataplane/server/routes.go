@@ -5,7 +5,9 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -14,9 +16,11 @@ import (
 type Routes struct {
 	// FilterChain is the filter chain. Its connection manager is set.
 	FilterChain *listener.FilterChain
+	// Filters are the HTTP filters of the filter chain. The configurations of all of them are set (A104).
+	Filters []listener.HTTPFilter
 	// Update is the RouteConfiguration. It is nil if Err is set.
 	Update *route.Update
-	// Err is the reason why there is no RouteConfiguration.
+	// Err is the reason why there is no RouteConfiguration, or why an HTTP filter has no configuration.
 	Err error
 }
 
@@ -34,8 +38,15 @@ func (t table[R]) release() {
 func (p *Port[R]) compile(s *tree.Snapshot, u *listener.Update) (table[R], []string) {
 	var list []Routes
 	for c := range chains(u) {
-		update, err := find(p.config.Client, s, c.Manager())
-		list = append(list, Routes{FilterChain: c, Update: update, Err: err})
+		one := Routes{FilterChain: c}
+		one.Update, one.Err = find(p.config.Client, s, c.Manager())
+		if one.Err == nil {
+			one.Filters, one.Err = p.filters(s, c.Manager())
+		}
+		if one.Err != nil {
+			one.Update = nil
+		}
+		list = append(list, one)
 	}
 	problems := new(Problems)
 	out := make(table[R], len(list))
@@ -74,6 +85,18 @@ func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Upda
 		return tree.Get[*route.Update](s, ref)
 	}
 	return nil, fmt.Errorf("a filter chain's routes are a %T; there must be a RouteConfiguration", m.Routes)
+}
+
+// filters returns the HTTP filters of a filter chain with the configurations that are separate resources, or the reason why
+// one of them is not there (A104).
+func (p *Port[R]) filters(s *tree.Snapshot, m *listener.Manager) ([]listener.HTTPFilter, error) {
+	return filters.Discover(m.Filters, resource.ServerSide, func(name string) (*extension.Update, error) {
+		ref, err := extension.Type().Ref(p.config.Client, name)
+		if err != nil {
+			return nil, err
+		}
+		return tree.Get[*extension.Update](s, ref)
+	})
 }
 
 // Problems collects the reasons why calls fail, for a warning.

@@ -61,7 +61,7 @@ func (w *Watcher) traverse() (c *Config, err error, changed bool) { //nolint:rev
 		return nil, nil, false
 	}
 	if err = errors.Join(err, x.err); err != nil {
-		x.config.Listener, x.config.Route, x.config.VirtualHost = nil, nil, nil
+		x.config.Listener, x.config.Route, x.config.VirtualHost, x.config.discovered = nil, nil, nil, discovered{}
 	}
 	next := delivery{&x.config, err, x.entries}
 	if next.same(w.delivered) {
@@ -87,24 +87,17 @@ func (w *traversal) root() error {
 		return w.invalid(l.update, listener.Type(), "api_listener = missing; must be set for a client (A27)")
 	}
 	w.config.Listener = l.update
-	var ambient error
-	switch r := l.update.API.Routes.(type) {
-	case listener.Inline:
-		w.config.Route, _ = r.Config.(*route.Update)
-	case listener.RDS:
-		n := watch(w.Watcher, w.watches.routes, route.Type(), r.Name)
-		switch {
-		case !n.known:
-			return errPending
-		case n.err != nil:
-			return n.err
-		}
-		w.config.Route, ambient = n.update, n.ambient
+	// Both start their watches before the traversal waits for either.
+	ambient, err := w.routes(l.update)
+	more, unusable := w.discover(l.update)
+	if err == nil {
+		err = unusable
 	}
-	w.roots.set(&w.version, ambient, l.ambient)
-	if w.config.Route == nil {
-		return w.invalid(l.update, listener.Type(), "routes must be a RouteConfiguration")
+	if err != nil {
+		w.config.Route = nil // no call can use it
+		return err
 	}
+	w.roots.set(&w.version, append(more, ambient, l.ambient)...)
 	if w.options.AllHosts {
 		return nil
 	}
@@ -114,6 +107,27 @@ func (w *traversal) root() error {
 		return err
 	}
 	return nil
+}
+
+// routes finds the routes of the Listener. The error is the reason why there are none, or errPending.
+func (w *traversal) routes(l *listener.Update) (ambient, err error) {
+	switch r := l.API.Routes.(type) {
+	case listener.Inline:
+		w.config.Route, _ = r.Config.(*route.Update)
+	case listener.RDS:
+		n := watch(w.Watcher, w.watches.routes, route.Type(), r.Name)
+		switch {
+		case !n.known:
+			return nil, errPending
+		case n.err != nil:
+			return nil, n.err
+		}
+		w.config.Route, ambient = n.update, n.ambient
+	}
+	if w.config.Route == nil {
+		return nil, w.invalid(l, listener.Type(), "routes must be a RouteConfiguration")
+	}
+	return ambient, nil
 }
 
 // invalid returns the error of a resource that this target cannot use.
@@ -238,8 +252,7 @@ func (t delivery) same(o delivery) bool {
 		return false
 	}
 	a, b := t.config, o.config
-	return a.Listener == b.Listener && a.Route == b.Route && a.VirtualHost == b.VirtualHost &&
-		slices.Equal(a.Targets, b.Targets) && maps.Equal(a.Plugins, b.Plugins) &&
+	return a.SameRouting(b) && slices.Equal(a.Targets, b.Targets) && maps.Equal(a.Plugins, b.Plugins) &&
 		maps.Equal(t.entries, o.entries) && message(t.err) == message(o.err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -56,16 +57,19 @@ type clusterWatch struct {
 type watches struct {
 	listeners map[string]*resourceWatch[*listener.Update]
 	routes    map[string]*resourceWatch[*route.Update]
-	clusters  map[string]*clusterWatch
-	endpoints map[string]*endpointWatch
-	lists     map[string]*listWatch
-	names     map[string]*dnsWatch // of LOGICAL_DNS clusters
+	// extensions are configurations of HTTP filters (A104).
+	extensions map[string]*resourceWatch[*extension.Update]
+	clusters   map[string]*clusterWatch
+	endpoints  map[string]*endpointWatch
+	lists      map[string]*listWatch
+	names      map[string]*dnsWatch // of LOGICAL_DNS clusters
 }
 
 func newWatches() watches {
 	return watches{
 		listeners: make(map[string]*resourceWatch[*listener.Update]), routes: make(map[string]*resourceWatch[*route.Update]),
-		clusters: make(map[string]*clusterWatch), endpoints: make(map[string]*endpointWatch), lists: make(map[string]*listWatch),
+		extensions: make(map[string]*resourceWatch[*extension.Update]),
+		clusters:   make(map[string]*clusterWatch), endpoints: make(map[string]*endpointWatch), lists: make(map[string]*listWatch),
 		names: make(map[string]*dnsWatch),
 	}
 }
@@ -145,6 +149,7 @@ type watched interface{ common() *state }
 func (w *Watcher) prune(complete bool) {
 	prune(w.watches.listeners, w.traversals, complete)
 	prune(w.watches.routes, w.traversals, complete)
+	prune(w.watches.extensions, w.traversals, complete)
 	prune(w.watches.clusters, w.traversals, complete)
 	prune(w.watches.endpoints, w.traversals, complete)
 	prune(w.watches.lists, w.traversals, complete)
@@ -192,6 +197,9 @@ func (w *Watcher) findPending() error {
 	}
 	if name, ok := firstPending(w.watches.routes, w.traversals); ok {
 		return w.unanswered(route.Type(), name)
+	}
+	if name, ok := firstPending(w.watches.extensions, w.traversals); ok {
+		return w.unanswered(extension.Type(), name)
 	}
 	if name, ok := firstPending(w.watches.clusters, w.traversals); ok {
 		return w.unanswered(cluster.Type(), name)

@@ -1,13 +1,14 @@
 // Package xdsconfig makes the configuration of a data-plane target as one consistent value (gRFC
 // A74). The resolver gives it to the LB policies, so that no call sees half of a change.
 //
-// A [Watcher] makes it from the target's Listener, its routes, their clusters and the clusters'
-// endpoints. It delivers a [Config] once each of them is known, or known to be missing. A missing
+// A [Watcher] makes it from the target's Listener, the separate configurations of its HTTP filters
+// (A104), its routes, their clusters and the clusters' endpoints. It delivers a [Config] once each of them is known, or known to be missing. A missing
 // resource makes only the calls fail that need it.
 package xdsconfig
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,15 @@ type Config struct {
 	// Clusters has the clusters of routes, aggregates and calls, by their names as the resources
 	// write them.
 	Clusters map[string]Cluster
+
+	discovered discovered
+}
+
+// SameRouting reports whether calls are routed alike with both configurations, as long as their clusters are the same: the
+// Listener, its HTTP filters and the routes are equal.
+func (c *Config) SameRouting(o *Config) bool {
+	return c.Listener == o.Listener && c.Route == o.Route && c.VirtualHost == o.VirtualHost &&
+		slices.Equal(c.discovered.extensions, o.discovered.extensions)
 }
 
 const pluginPrefix = "cluster_specifier_plugin:"

@@ -26,6 +26,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/lbendpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -64,6 +65,8 @@ func inProfile(t *testing.T, p resource.Profile, features string, test func(*wor
 		reg := registry.New()
 		standard.Register(reg)
 		lbendpoint.Register(reg)
+		extension.Register(reg)
+		reg.Extend(serverOnly)
 		reg.Extend(&resource.ClusterSpecifier{
 			Config: "google.protobuf.Empty",
 			Parse: func(*resource.DecodeContext, resource.TypedConfig) (resource.LBConfig, error) {
@@ -80,7 +83,8 @@ func inProfile(t *testing.T, p resource.Profile, features string, test func(*wor
 			}
 		}
 		server := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
-			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()}, memoryads.Type{URL: listURL})
+			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()}, memoryads.Type{URL: listURL},
+			memoryads.Type{URL: extension.Type().URL()})
 		c, err := client.New(config, types, client.Options{Transport: memoryads.Network{"memory": server}})
 		if err != nil {
 			t.Fatal(err)
@@ -180,8 +184,14 @@ func (w *world) set(url, name string, m proto.Message, format string, args ...an
 
 func (w *world) listener(routes string) {
 	w.t.Helper()
+	w.filtered(routes, "")
+}
+
+// filtered sets the Listener with HTTP filters before the router.
+func (w *world) filtered(routes, filters string) {
+	w.t.Helper()
 	w.set(listener.Type().URL(), "l", new(listenerv3.Listener), `name: "l" api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
-		%s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, routes)
+		%s %s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, routes, filters)
 }
 
 func (w *world) rds(name string) {
