@@ -6,13 +6,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
@@ -97,4 +100,39 @@ func TestTargetsFromAFolder(t *testing.T) {
 			return
 		}
 	}
+}
+
+// A folder may have the configuration of an HTTP filter beside the Listener (A104). The channel follows its changes.
+func TestExtensionsFromAFolder(t *testing.T) {
+	b := newBackend(t, "b")
+	dir := t.TempDir()
+	write := func(name, content string) {
+		path := filepath.Join(dir, ".new")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	filter := func(percent int) {
+		write("faults.yaml", fmt.Sprintf(`
+"@type": type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig
+name: faults
+typed_config:
+  "@type": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault
+  abort: {grpc_status: 10, percentage: {numerator: %d}}
+`, percent))
+	}
+	filter(100)
+	write("checkout.yaml", strings.Replace(fmt.Sprintf(folder, b.port), "http_filters:", `http_filters:
+      - name: faults
+        config_discovery: {config_source: {ads: {}}}`, 1))
+	env := newEnv(t, fmt.Sprintf(`{"xds_servers": [{"server_uri": "file://%s?poll=20ms&quiet=20ms"}]}`, dir))
+	cc := newChannel(t, env, "xds:///checkout")
+	if _, err := call(soon(t), cc, "/p.S/M"); status.Code(err) != codes.Aborted {
+		t.Fatalf("a call with the filter: %v; want ABORTED", err)
+	}
+	filter(0)
+	until(t, cc, "b")
 }

@@ -30,6 +30,8 @@ const (
 	routeType    = "envoy.config.route.v3.RouteConfiguration"
 	clusterType  = "envoy.config.cluster.v3.Cluster"
 	endpointType = "envoy.config.endpoint.v3.ClusterLoadAssignment"
+	// extensionType is the type of configurations of HTTP filters (A104).
+	extensionType = "envoy.config.core.v3.TypedExtensionConfig"
 )
 
 // A plane is a control plane.
@@ -40,7 +42,7 @@ type plane struct {
 
 func newPlane(t testing.TB) *plane {
 	t.Helper()
-	s, err := controlplane.Start([]string{listenerType, routeType, clusterType, endpointType})
+	s, err := controlplane.Start([]string{listenerType, routeType, clusterType, endpointType, extensionType})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -48,7 +49,8 @@ func inMemory(t *testing.T, test func(*memoryWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		plane := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
-			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()}, memoryads.Type{URL: listURL})
+			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()}, memoryads.Type{URL: listURL},
+			memoryads.Type{URL: extension.Type().URL()})
 		env, err := xdsforge.NewEnv(xdsforge.WithLogger(slog.New(slog.DiscardHandler)), xdsforge.WithTransport(memoryads.Network{"memory": plane}), xdsforge.WithTypes(Register), xdsforge.WithBootstrap(parse(t, `{"node": {"id": "n"},
 			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}],
 			"authorities": {"nobody": {"xds_servers": [{"server_uri": "nowhere", "channel_creds": [{"type": "insecure"}]}]}}}`)))

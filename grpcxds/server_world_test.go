@@ -33,6 +33,7 @@ import (
 const (
 	listenerMessage = "envoy.config.listener.v3.Listener"
 	routeMessage    = "envoy.config.route.v3.RouteConfiguration"
+	extensionName   = "envoy.config.core.v3.TypedExtensionConfig"
 	managerAny      = `[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager]`
 	routerFilter    = `http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }`
 	anyRoute        = `routes { match { prefix: "/" } non_forwarding_action {} }`
@@ -51,7 +52,7 @@ type world struct {
 
 func newWorld(t testing.TB, opts ...xdsforge.Option) *world {
 	t.Helper()
-	plane, err := controlplane.Start([]string{listenerMessage, routeMessage})
+	plane, err := controlplane.Start([]string{listenerMessage, routeMessage, extensionName})
 	if err != nil {
 		t.Fatal(err)
 	}
