@@ -55,7 +55,7 @@ type site struct {
 // newSite runs a server until the test ends. Extra is added to the bootstrap.
 func newSite(t testing.TB, h http.Handler, extra string, register func(xdsforge.Registrar), opts ...httpxds.ServerOption) *site {
 	t.Helper()
-	plane, err := controlplane.Start([]string{"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration"})
+	plane, err := controlplane.Start([]string{"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration", "envoy.config.core.v3.TypedExtensionConfig"})
 	check(t, err)
 	t.Cleanup(plane.Stop)
 	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"node": {"id": "web-1"}, "server_listener_resource_name_template": "server/%%s", %s

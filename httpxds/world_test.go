@@ -22,6 +22,7 @@ import (
 	"github.com/xdsforge/xdsforge/httpxds"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 	"github.com/xdsforge/xdsforge/xdstest"
@@ -38,7 +39,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	plane := xdstest.Start(t, listener.Type(), route.Type(), cluster.Type(), endpoint.Type())
+	plane := xdstest.Start(t, listener.Type(), route.Type(), cluster.Type(), endpoint.Type(), extension.Type())
 	return &world{t, plane, plane.Env(xdsforge.WithTypes(httpxds.Register))}
 }
 
