@@ -198,8 +198,14 @@ func (b *streamedBody) finish(n int, err error) {
 	}
 }
 
-// end closes the body.
-func (a *attemptBody) end() { _ = a.Close() }
+// end stops the reader of an attempt whose connection has closed. It leaves the source open: net/http calls it under locks.
+func (a *attemptBody) end() {
+	b := a.body
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.closed = true
+	b.changed.Broadcast()
+}
 
 // Close implements [io.Closer]. Before the last attempt, the source stays open.
 func (a *attemptBody) Close() error {
