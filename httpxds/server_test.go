@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/httpxds"
 )
@@ -152,7 +154,8 @@ func (l *lines) has(text string) bool {
 // TestErrorLog expects the errors of net/http in the logger of the server.
 func TestErrorLog(t *testing.T) {
 	var log lines
-	s := newSite(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }), "", nil, httpxds.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := newSite(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }), "", nil, httpxds.WithLogger(logger))
 	s.listen(chain("a", hosts(anyRoute)))
 	s.serving("")
 	if a, err := s.do(http1.client(t), http.MethodPost, "/"); err == nil {
@@ -160,6 +163,17 @@ func TestErrorLog(t *testing.T) {
 	}
 	s.until("the panic is logged", func() bool {
 		return log.has(`level=WARN msg="net/http reports an error" error="http: panic serving`) && log.has("boom")
+	})
+	c, err := new(net.Dialer).DialContext(s.ctx, "tcp", s.addr)
+	check(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, http2.ClientPreface)
+	check(t, err)
+	f := http2.NewFramer(c, c)
+	check(t, f.WriteSettings())
+	check(t, f.WriteData(2, true, nil)) // clients use odd streams
+	s.until("the error of a connection, which any client can cause, is logged at Debug", func() bool {
+		return log.has(`level=DEBUG msg="a connection of HTTP/2 failed" error="http2: server connection error from `)
 	})
 }
 

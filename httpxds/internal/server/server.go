@@ -130,9 +130,12 @@ type errorLog struct{ logger *slog.Logger }
 // Write implements [io.Writer]. Each line of the package log is one call.
 func (l errorLog) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
-	if strings.HasPrefix(text, "http: TLS handshake error") { // any client can cause it
+	switch { // any client can cause the first two
+	case strings.HasPrefix(text, "http: TLS handshake error"):
 		l.logger.Debug("a TLS handshake failed", "error", text)
-	} else {
+	case strings.HasPrefix(text, "http2: server"):
+		l.logger.Debug("a connection of HTTP/2 failed", "error", text)
+	default:
 		l.logger.Warn("net/http reports an error", "error", text)
 	}
 	return len(line), nil
