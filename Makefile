@@ -150,6 +150,10 @@ peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's 
 peers-http: ## Let nginx (Debian's nginx-light), Node, curl and h2spec talk to HTTP clients and servers of httpxds, under changes
 	$(GO) run ./internal/httppeers
 
+.PHONY: peers-connect
+peers-connect: ## Let connect-es (node, npm) call and serve programs of httpxds by Connect, gRPC and gRPC-Web
+	cd internal/connectpeer && $(GO) run ./peers
+
 .PHONY: conformance-connect
 conformance-connect: ## Run the conformance tests of Connect (4,661 cases) through a reverse proxy of httpxds; fails unless all but the known ones pass
 	cd internal/connectconformance && $(GO) run .
