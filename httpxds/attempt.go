@@ -26,6 +26,7 @@ type exchange struct {
 	to        *routes.Target[target]
 	call      *lbtree.Call
 	retries   uint32
+	waited    time.Duration           // between attempts
 	circuit   *breaker.Circuit        // the limits of the last attempt's cluster; nil: none
 	sent      *streamedBody           // nil: the body can be read again, or there is none
 	cancel    context.CancelCauseFunc // of the time limits; nil: none

@@ -127,6 +127,8 @@ func (x *exchange) pause(ctx context.Context) error {
 	if n := min(x.retries, 62); b.Base <= most>>n { // otherwise doubling might overflow
 		most = b.Base << n
 	}
+	began := time.Now()
+	defer func() { x.waited += time.Since(began) }()
 	timer := time.NewTimer(rand.N(most + 1))
 	defer timer.Stop()
 	select {

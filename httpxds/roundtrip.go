@@ -140,6 +140,9 @@ func closeBody(r *http.Request) {
 // run sends a request, and prepares its response.
 func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	resp, err := x.attempts(r, v)
+	if x.retries > 0 {
+		x.transport.metrics.Retried(otherMethod, int(x.retries), x.waited)
+	}
 	if err != nil {
 		x.stop()
 		x.to.Release()
@@ -162,6 +165,9 @@ func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+// otherMethod is the method of requests in the metrics of retries (A66): nothing shows that their paths are few.
+const otherMethod = "other"
 
 // closeBody closes the body of a request that has an error.
 func (x *exchange) closeBody(r *http.Request) {

@@ -31,6 +31,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
@@ -50,6 +51,7 @@ type Transport struct {
 	tree      *pool.Tree
 	lb        balancer.Balancer
 	logger    *slog.Logger
+	metrics   *telemetry.Target // nil: none
 	refs      routes.Refs
 	trees     lbtree.Trees
 	state     atomic.Pointer[state]
@@ -121,9 +123,10 @@ func newTransport(e *opened, target string, s *settings) (*Transport, error) {
 		id:     rand.Uint64(),
 		target: target, where: fmt.Sprintf("target %q, authority %q", target, authority),
 		settings: s, env: e, scope: scope, share: share, logger: cmp.Or(s.logger, e.Logger(), slog.Default()),
+		metrics: e.Calls(target),
 	}
 	t.state.Store(&state{over: make(chan struct{})})
-	t.tree = pool.NewTree(s.dialer(), t.resolve)
+	t.tree = pool.NewTree(s.dialer(), t.resolve, t.metrics.Recorder())
 	t.lb = clustermanager.New(t.tree, balancer.BuildOptions{
 		Target: resolver.Target{URL: *u}, Authority: authority, DialCreds: insecure.NewCredentials(),
 	})
@@ -169,7 +172,7 @@ func (t *Transport) deliver(c *xdsconfig.Config, err error) {
 		newest := &lbtree.State{
 			Config: c, Latest: &t.latest, Where: t.where, Subscriber: t.watcher, Loads: t.scope.Client, Bootstrap: t.env.Config(),
 			Breakers: &t.env.Breakers, TLS: t.env.Providers, Logger: t.logger, Trees: &t.trees,
-			Metrics: t.env.Calls(t.target),
+			Metrics: t.metrics,
 		}
 		t.latest.Store(newest)
 		failed := t.lb.UpdateClientConnState(balancer.ClientConnState{ResolverState: resolver.State{Attributes: lbtree.WithState(nil, newest)}})

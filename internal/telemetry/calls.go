@@ -25,6 +25,7 @@ type Calls struct {
 	retries              metric.Int64Histogram
 	delay                metric.Float64Histogram
 	enforced, unenforced metric.Int64Counter
+	policies             instruments
 }
 
 // NewCalls creates the instruments.

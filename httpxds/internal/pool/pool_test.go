@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
+	estats "google.golang.org/grpc/experimental/stats"
 	"google.golang.org/grpc/resolver"
 )
 
@@ -40,7 +41,7 @@ func newWorld(t *testing.T, p Protocol) *world {
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
 	s.Start()
 	t.Cleanup(s.Close)
-	tree := NewTree(NewDialer(new(http.Transport), p), func() {})
+	tree := NewTree(NewDialer(new(http.Transport), p), func() {}, estats.UnimplementedMetricsRecorder{})
 	t.Cleanup(tree.Close)
 	return &world{t, tree, s.Listener.Addr().String()}
 }

@@ -25,6 +25,7 @@ type Tree struct {
 	balancer.ClientConn // nil; the interface demands that it is embedded
 	dialer              *Dialer
 	resolve             func()
+	metrics             estats.MetricsRecorder
 	newest              atomic.Pointer[state]
 
 	mu       sync.Mutex
@@ -40,9 +41,10 @@ type state struct {
 	over chan struct{} // closed when another state replaces it
 }
 
-// NewTree returns a Tree without a state. The dialer opens the connections. resolve resolves names again.
-func NewTree(d *Dialer, resolve func()) *Tree {
-	t := &Tree{dialer: d, resolve: resolve, subConns: make(map[*SubConn]struct{}), empty: make(chan struct{})}
+// NewTree returns a Tree without a state. The dialer opens the connections. resolve resolves names again. LB policies record their
+// metrics with the recorder.
+func NewTree(d *Dialer, resolve func(), metrics estats.MetricsRecorder) *Tree {
+	t := &Tree{dialer: d, resolve: resolve, metrics: metrics, subConns: make(map[*SubConn]struct{}), empty: make(chan struct{})}
 	t.newest.Store(&state{State: balancer.State{ConnectivityState: connectivity.Idle}, over: make(chan struct{})})
 	return t
 }
@@ -94,7 +96,7 @@ func (t *Tree) ResolveNow(resolver.ResolveNowOptions) { t.resolve() }
 func (*Tree) Target() string { return "" }
 
 // MetricsRecorder implements [balancer.ClientConn].
-func (*Tree) MetricsRecorder() estats.MetricsRecorder { return estats.UnimplementedMetricsRecorder{} }
+func (t *Tree) MetricsRecorder() estats.MetricsRecorder { return t.metrics }
 
 // ended removes a SubConn whose last connection is closed.
 func (t *Tree) ended(s *SubConn) {
