@@ -42,6 +42,34 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceOfASequence simulates 1,500 watches, each after the value of the last. They must take at most 1.4
+// times as long as without a pace, if the server takes at least 2.5 µs a name.
+func TestPaceOfASequence(t *testing.T) {
+	const watches = 1500
+	for name, took := range map[string]func(names int) time.Duration{
+		"2.5 µs a name":          func(n int) time.Duration { return time.Duration(n) * 2500 },
+		"10 µs a name":           func(n int) time.Duration { return time.Duration(n) * 10_000 },
+		"1 ms and 2.5 µs a name": func(n int) time.Duration { return time.Millisecond + time.Duration(n)*2500 },
+		"4 ms":                   func(int) time.Duration { return 4 * time.Millisecond },
+	} {
+		p := pace{perName: Config{}.withDefaults().PausePerName}
+		now := time.Unix(1000, 0)
+		start, server := now, time.Duration(0)
+		for n := 1; n <= watches; n++ {
+			if !p.permits(n, now) {
+				now = p.newUntil
+			}
+			p.sent(n, true, now)
+			server += took(n)
+			now = now.Add(took(n))
+			p.received(now)
+		}
+		if ratio := float64(now.Sub(start)) / float64(server); ratio > 1.4 {
+			t.Errorf("a server of %s: %d watches take %v, %.2f times as long as the server; want at most 1.4", name, watches, now.Sub(start), ratio)
+		}
+	}
+}
+
 // TestPaceOfDrops expects that no answer shortens the pause before a request that only drops names.
 func TestPaceOfDrops(t *testing.T) {
 	p, now := pace{perName: time.Microsecond}, time.Unix(1000, 0)
