@@ -190,6 +190,57 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	readers.Wait()
 }
 
+// TestPresentNamesAreFound expects readers to find names that stay, while others take slots, leave them and
+// make the shard grow and shrink. The others are stored first, so that some searches pass their tombstones.
+func TestPresentNamesAreFound(t *testing.T) {
+	s := NewShard[*update]()
+	others := make([]*update, 256)
+	for i := range others {
+		others[i] = newUpdate(t, fmt.Sprint("n", i), i)
+		s.Store(others[i])
+	}
+	present := make([]*update, 64)
+	for i := range present {
+		present[i] = newUpdate(t, fmt.Sprint("present", i), i)
+		s.Store(present[i])
+	}
+	find := func() bool {
+		for _, want := range present {
+			if u, ok := s.Get(want.Name()); !ok || u != want {
+				t.Errorf("Get(%v) = %v, %t", want.Name(), u, ok)
+				return false
+			}
+		}
+		return true
+	}
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for find() {
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 500 {
+		for k, u := range others {
+			s.Delete(u.Name())
+			if i == 0 && k%16 == 0 && !find() {
+				break
+			}
+		}
+		for _, u := range others {
+			s.Store(u)
+		}
+	}
+	close(done)
+	readers.Wait()
+}
+
 func TestReferrersFollowTheUpdates(t *testing.T) {
 	s := NewShard[*update]()
 	referrers := func(leaf string) (names []string) {

@@ -12,6 +12,10 @@ import (
 // On a collision, it uses the next slot. An entry is immutable. A new value of a known name is a
 // new entry in the same slot. A tombstone replaces a deleted entry. A later entry may take its
 // slot. Growing or removing tombstones makes a new slice of slots.
+//
+// An entry takes 29 bytes on average, and one of a sync.Map 120. With that, a resource and its watcher would
+// exceed their bound of 1,250 bytes. Slots without entries, which hold the hash and the value, save 6 bytes of
+// 1,245 and an allocation of 16, but no processor time.
 type table[V named] struct {
 	seed  maphash.Seed
 	slots atomic.Pointer[[]atomic.Pointer[entry[V]]]
