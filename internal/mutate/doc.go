@@ -31,8 +31,10 @@
 // # How gremlins is corrected
 //
 // Gremlins finds the Go command in PATH. This program stands there in its place and
-// corrects two answers. A mutant that does not compile is "not viable", where
-// gremlins would count it as killed. And the coverage profile gets the operators of
+// corrects three answers. A mutant that does not compile is "not viable", where
+// gremlins would count it as killed. The time limit of a mutant applies to its tests alone, and not
+// to the compiler: tests that do not end fail, and count as killed. A mutant that has
+// no result five minutes after that limit is "timed out", and counts as neither. And the coverage profile gets the operators of
 // case expressions and of package-level constants and variables, which Go's profiles
 // leave out, so that gremlins would never change them.
 package main

@@ -151,16 +151,27 @@ func (e *engine) kill(ctx context.Context, t task, drawn map[string]map[int]bool
 	if err != nil {
 		return nil, err
 	}
-	return e.unleash(ctx, newSurvivors(e.plan.progress, t.dir, t.mutants), t.dir, append(r.environment, keptVariable+"="+t.profile), "--diff=HEAD",
+	limit := testLimit(e.plan.timeout, t.took)
+	environment := append(r.environment, keptVariable+"="+t.profile, limitVariable+"="+limit.String())
+	return e.unleash(ctx, newSurvivors(e.plan.progress, t.dir, t.mutants), t.dir, environment, "--diff=HEAD",
 		fmt.Sprintf("--workers=%d", e.plan.workers),
-		fmt.Sprintf("--timeout-coefficient=%d", seconds(e.plan.timeout, t.took)))
+		fmt.Sprintf("--timeout-coefficient=%d", coefficient(limit+compileLimit)))
 }
 
-// seconds is how long the tests of a mutant may take: gremlins multiplies by it the
-// time of the coverage run, which is coverageTime.
-func seconds(least, took time.Duration) int {
+// compileLimit is the time that the tests of one mutant get in addition to their own limit, for the compiler and for
+// a busy machine.
+const compileLimit = 5 * time.Minute
+
+// testLimit is the time that the tests of a mutant may run.
+func testLimit(least, took time.Duration) time.Duration {
 	const times = 5
-	return int(math.Ceil(max(least, times*took).Seconds() / coverageTime.Seconds()))
+	return max(least, times*took)
+}
+
+// coefficient returns the number by which gremlins multiplies the time of the coverage run, which is coverageTime, for
+// a limit.
+func coefficient(limit time.Duration) int {
+	return int(math.Ceil(limit.Seconds() / coverageTime.Seconds()))
 }
 
 // unleash runs gremlins on one package. It copies the output to progress, and returns the mutants in

@@ -46,7 +46,7 @@ type plan struct {
 	limit      int    // largest number of mutants of a package
 	least      int    // the same if the time is short
 	time       time.Duration
-	timeout    time.Duration // least time that the tests of a mutant get
+	timeout    time.Duration // least time that the tests of a mutant may run
 	workers    int
 	covered    float64 // least share of mutants that tests reach, in percent
 	killed     float64 // least share of those that tests notice, in percent
@@ -77,7 +77,7 @@ func parsePlan() plan {
 	flag.IntVar(&p.limit, "limit", 200, "largest number of mutants that run for a package")
 	flag.IntVar(&p.least, "least", 15, "largest number of mutants that run for a package if the time is short")
 	flag.DurationVar(&p.time, "time", 90*time.Minute, "largest time of the whole run")
-	flag.DurationVar(&p.timeout, "timeout", 10*time.Second, "least time that the tests get for one mutant")
+	flag.DurationVar(&p.timeout, "timeout", 10*time.Second, "least time that the tests of one mutant may run")
 	flag.IntVar(&p.workers, "workers", runtime.NumCPU(), "mutants that run at the same time")
 	flag.Float64Var(&p.covered, "covered", 90, "least percentage of mutants that the tests reach")
 	flag.Float64Var(&p.killed, "killed", 92, "least percentage of the mutants reached that fail a test")

@@ -300,7 +300,7 @@ func TestCounting(t *testing.T) {
 		covered, killed float64
 		onlyCover       bool
 		want            int
-	}{{83.3, 66.6, false, 0}, {83.4, 66.6, false, 1}, {83.4, 66.7, false, 2}, {83.4, 66.7, true, 1}} {
+	}{{83.3, 50, false, 0}, {83.4, 50, false, 1}, {83.4, 50.1, false, 2}, {83.4, 50.1, true, 1}} {
 		if faults := r.below(plan{covered: tt.covered, killed: tt.killed, onlyCover: tt.onlyCover}); len(faults) != tt.want {
 			t.Errorf("thresholds of %g and %g %% give %v, want %d errors", tt.covered, tt.killed, faults, tt.want)
 		}
@@ -340,13 +340,14 @@ func TestParseReport(t *testing.T) {
 	}
 }
 
-func TestSeconds(t *testing.T) {
+func TestTestLimit(t *testing.T) {
 	for _, tt := range []struct {
 		least, took time.Duration
-		want        int
-	}{{10 * time.Second, time.Second, 10}, {10 * time.Second, 2100 * time.Millisecond, 11}, {1500 * time.Millisecond, 0, 2}} {
-		if got := seconds(tt.least, tt.took); got != tt.want {
-			t.Errorf("seconds(%s, %s) = %d, want %d", tt.least, tt.took, got, tt.want)
+		want        time.Duration
+		coefficient int
+	}{{10 * time.Second, time.Second, 10 * time.Second, 10}, {10 * time.Second, 2100 * time.Millisecond, 10500 * time.Millisecond, 11}, {1500 * time.Millisecond, 0, 1500 * time.Millisecond, 2}} {
+		if got := testLimit(tt.least, tt.took); got != tt.want || coefficient(got) != tt.coefficient {
+			t.Errorf("tests that take %s may run %s, with coefficient %d; want %s and %d", tt.took, got, coefficient(got), tt.want, tt.coefficient)
 		}
 	}
 }
@@ -400,10 +401,11 @@ func TestDoesNotBuild(t *testing.T) {
 	}
 }
 
-// TestShimPassesTestFlags expects the flags for the tests in commands that run them, and in no others. A coverage run
-// leaves out the packages below, which may not know the flags.
+// TestShimPassesTestFlags expects the flags and the time limit for the tests in commands that run them, and in no others. A
+// coverage run leaves out the packages below, which may not know the flags.
 func TestShimPassesTestFlags(t *testing.T) {
 	t.Setenv(flagsVariable, " -a=1  -b")
+	t.Setenv(limitVariable, "7s")
 	said := filepath.Join(t.TempDir(), "said")
 	script := write(t, filepath.Join(t.TempDir(), "go"), "#!/bin/sh\necho \"$@\" >> "+said+"\n")
 	if err := os.Chmod(script, 0o700); err != nil {
@@ -415,13 +417,13 @@ func TestShimPassesTestFlags(t *testing.T) {
 	t.Chdir(module)
 	profile := write(t, filepath.Join(t.TempDir(), "profile"), "mode: set\n")
 	t.Setenv(keepVariable, filepath.Join(t.TempDir(), "kept"))
-	for _, args := range [][]string{{"test", "-failfast", "./p"}, {"list", "./p/..."}, {"test", "-coverprofile", profile, "./p/..."}} {
+	for _, args := range [][]string{{"test", "-timeout", "9m", "-failfast", "./p"}, {"list", "-timeout", "9m", "./p/..."}, {"test", "-coverprofile", profile, "./p/..."}} {
 		if code := shim(args); code != 0 {
 			t.Errorf("shim(%q) = %d", args, code)
 		}
 	}
 	got, err := os.ReadFile(said)
-	if want := "test -failfast ./p -a=1 -b\nlist ./p/...\ntest -coverprofile " + profile + " ./p -a=1 -b\n"; err != nil || string(got) != want {
+	if want := "test -timeout 7s -failfast ./p -a=1 -b\nlist -timeout 9m ./p/...\ntest -coverprofile " + profile + " ./p -a=1 -b\n"; err != nil || string(got) != want {
 		t.Errorf("the Go command ran with\n%s, %v; want\n%s", got, err, want)
 	}
 }

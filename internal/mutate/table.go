@@ -18,8 +18,8 @@ type row struct {
 	Equivalent int      `json:"equivalent"` // mutants on the list
 	Drawn      int      `json:"drawn"`      // mutants that ran, of those covered
 	NotViable  int      `json:"not_viable"` // drawn mutants that do not compile
-	Killed     int      `json:"killed"`     // drawn mutants that fail a test
-	TimedOut   int      `json:"timed_out"`  // drawn mutants whose tests do not end; they count as killed
+	Killed     int      `json:"killed"`     // drawn mutants that fail a test, or whose tests do not end
+	TimedOut   int      `json:"timed_out"`  // drawn mutants without a result, because the machine is too busy
 	Lived      int      `json:"lived"`      // drawn mutants that fail no test
 	Seconds    int      `json:"seconds"`
 	Survivors  []mutant `json:"survivors"`
@@ -29,7 +29,7 @@ type row struct {
 func (r *row) coveredPercent() float64 { return percent(r.Covered, r.Mutants) }
 
 func (r *row) killedPercent() float64 {
-	return percent(r.Killed+r.TimedOut, r.Killed+r.TimedOut+r.Lived)
+	return percent(r.Killed, r.Killed+r.Lived)
 }
 
 func percent(n, of int) float64 {
@@ -84,7 +84,7 @@ func (r *row) countKilled(t task, drawn map[string]map[int]bool, results []mutan
 		m := t.mutants[i]
 		m.Status = result.Status
 		if m.equivalent {
-			if m.Status == statusKilled || m.Status == statusTimedOut {
+			if m.Status == statusKilled {
 				faults = append(faults, fmt.Errorf("the list of equivalent mutants has one that a test kills: %s/%s:%d:%d %s %q", r.Package, m.File, m.Line, m.Column, m.Mutator, m.Text))
 			}
 			continue
