@@ -1,10 +1,15 @@
 package server
 
 import (
+	"net"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 )
 
 // Calls of a route with a client action fail, both unary calls and streams, even if the chain has
@@ -39,5 +44,17 @@ func TestAuthorityOfACall(t *testing.T) {
 		if got := (headers{metadata.NewIncomingContext(t.Context(), md)}).authority(); got != want {
 			t.Errorf("the authority of the metadata %v is %q; want %q", md, got, want)
 		}
+	}
+}
+
+// Filters can read the server's certificate if the control plane configures TLS.
+func TestCertificateOfACall(t *testing.T) {
+	b := &backend{config: &Config{Register: func(grpc.ServiceRegistrar) {}}}
+	for _, tls := range []*security.Server{nil, new(security.Server)} {
+		c := b.Chain(server.Opening[*routing]{Addr: new(net.TCPAddr), TLS: tls}).(*chainServer)
+		if call := c.newCall(t.Context(), "/a/b"); (call.LocalCertificate != nil) != (tls != nil) {
+			t.Errorf("with TLS %t, the certificate can be read: %t", tls != nil, call.LocalCertificate != nil)
+		}
+		c.Stop()
 	}
 }
