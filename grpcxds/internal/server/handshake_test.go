@@ -70,3 +70,28 @@ func TestHandshakesThatAreNotFinishedAreClosed(t *testing.T) {
 		t.Errorf("a handshake that is finished was closed: %v", err)
 	}
 }
+
+// A connection counts as open until it is closed, however often.
+func TestOpenConnections(t *testing.T) {
+	h := newHandshakes()
+	open := new(atomic.Int64)
+	var conns []*conn
+	for range 2 {
+		a, b := net.Pipe()
+		_ = b.Close() // nothing is sent
+		conns = append(conns, h.begin(security.NewConn(a, nil), open))
+	}
+	want := func(when string, connections int64, handshakes int) {
+		t.Helper()
+		if open.Load() != connections || h.count() != handshakes {
+			t.Errorf("%s: %d connections are open, %d of them in handshakes; want %d and %d", when, open.Load(), h.count(), connections, handshakes)
+		}
+	}
+	want("at first", 2, 2)
+	_ = conns[0].SetDeadline(time.Time{})
+	want("after a handshake", 2, 1)
+	_, _ = conns[0].Close(), conns[0].Close()
+	want("after a connection is closed twice", 1, 1)
+	_ = conns[1].Close()
+	want("at last", 0, 0)
+}
