@@ -29,3 +29,14 @@ func TestStreamContext(t *testing.T) {
 		t.Errorf("the stream has the context %v, want that of the filters", got)
 	}
 }
+
+// TestDescribe expects the error of the calls of a filter chain without routes, and nothing of one without a connection manager.
+func TestDescribe(t *testing.T) {
+	failure := unavailable("n", "no routes")
+	if name, err := (&routing{err: failure}).Describe(); name != "" || err != failure { //nolint:errorlint // the same value
+		t.Errorf("a routing that fails calls is described as %q, %v; want %v", name, err, failure)
+	}
+	if name, err := (*routing)(nil).Describe(); name != "" || err != nil {
+		t.Errorf("no routing is described as %q, %v", name, err)
+	}
+}

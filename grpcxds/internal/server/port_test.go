@@ -264,6 +264,9 @@ func TestPort(t *testing.T) {
 		routes { name: "client" match { path: "/grpc.testing.TestService/HalfDuplexCall" } route { cluster: "c" } ` + permitAll + ` }
 	} } ` + allowAll + routerEnd + `}`)
 	s.serving("")
+	if c := s.port.Describe(time.Now()).Generations[0].FilterChains; len(c) != 1 || c[0].Routes != "web" || c[0].Err != "" {
+		t.Errorf("the filter chains are described as %+v, want one with the routes of the Listener", c)
+	}
 	cc := s.dial()
 	c := testpb.NewTestServiceClient(cc)
 	wants(t, unary(t.Context(), cc), codes.OK, "")
