@@ -1,0 +1,95 @@
+package routing_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+)
+
+// TestStreamAfterItsEnd expects a filtered stream to keep its headers and trailers after its end, when its filter is closed.
+func TestStreamAfterItsEnd(t *testing.T) {
+	w, s, _ := newSpyWorld(t, "")
+	type key struct{}
+	s.newStream = func(ctx context.Context, call *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+		inner, err := next(context.WithValue(ctx, key{}, "of the filter"))
+		return &spyStream{inner, &spyInterceptor{spyInstance: &spyInstance{spy: s}}}, err
+	}
+	stream, err := w.open(soon(t), "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stream.Trailer(); got != nil {
+		t.Errorf("the trailer before the end is %v", got)
+	}
+	if got := stream.Context().Value(key{}); got != "of the filter" {
+		t.Errorf("the context of the stream has %v, want the value of the filter", got)
+	}
+	if err := errors.Join(stream.SendMsg(wrapperspb.String("?")), stream.CloseSend()); err != nil {
+		t.Fatal(err)
+	}
+	m := new(wrapperspb.StringValue)
+	if err := stream.RecvMsg(m); err != nil || m.GetValue() != "[?+t]-" {
+		t.Fatalf("the message is %q, %v", m.GetValue(), err)
+	}
+	check := func(when string) {
+		t.Helper()
+		header, err := stream.Header()
+		if err != nil || !slices.Equal(header["of-filter"], []string{"header"}) || !slices.Equal(header["of-server"], []string{"header"}) {
+			t.Errorf("%s, the header is %v, %v; want that of the server and of the filter", when, header, err)
+		}
+	}
+	check("before the end")
+	if err := stream.RecvMsg(m); !errors.Is(err, io.EOF) {
+		t.Fatalf("the stream ends with %v", err)
+	}
+	check("after the end")
+	if got := stream.Trailer(); !slices.Equal(got["of-filter"], []string{"trailer"}) || !slices.Equal(got["of-server"], []string{"trailer"}) {
+		t.Errorf("the trailer is %v, want that of the server and of the filter", got)
+	}
+	if stream.Context() == nil || stream.CloseSend() != nil || !errors.Is(stream.SendMsg(m), io.EOF) || !errors.Is(stream.RecvMsg(m), io.EOF) {
+		t.Error("after its end, the stream must have a context, and send and receive nothing")
+	}
+}
+
+// TestStreamThatFailsToSend expects the error of a filter to end the call.
+func TestStreamThatFailsToSend(t *testing.T) {
+	w, s, _ := newSpyWorld(t, "")
+	for _, tt := range []struct {
+		send error
+		want codes.Code
+	}{
+		{errors.New("plain"), codes.Unknown},
+		{status.Error(codes.DataLoss, "lost"), codes.DataLoss},
+	} {
+		s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+			inner, err := next(metadata.AppendToOutgoingContext(ctx, "spy", "1"))
+			return failingSender{inner, tt.send}, err
+		}
+		stream, err := w.open(soon(t), "/p.S/M")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := stream.SendMsg(wrapperspb.String("?"))
+		received := stream.RecvMsg(new(wrapperspb.StringValue))
+		if status.Code(sent) != tt.want || status.Code(received) != tt.want {
+			t.Errorf("a filter that fails with %v: the program sends with %v and receives %v; want %v", tt.send, sent, received, tt.want)
+		}
+	}
+}
+
+type failingSender struct {
+	grpc.ClientStream
+	err error
+}
+
+func (s failingSender) SendMsg(any) error { return s.err }
