@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,22 @@ func TestAddresses(t *testing.T) {
 		if got := convert.AddrPort(at(), address(host, 1), v); got.IsValid() != (err == nil) || got.Addr() != ip || (said(v) == "") != (err == nil) {
 			t.Errorf("AddrPort(%q) = %v, %q; netip says %v", host, got, said(v), err)
 		}
+	}
+}
+
+// Profile Envoy accepts addresses that are not sockets, and no other invalid ones.
+func TestAddressesOfEnvoy(t *testing.T) {
+	types, err := new(resource.Set).Extend(resource.Envoy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dc := &resource.DecodeContext{Types: types}
+	v := new(resource.Violations)
+	if got := convert.HostPort(dc, at(), &corev3.Address{Address: &corev3.Address_Pipe{Pipe: new(corev3.Pipe)}}, v); got != "" || said(v) != "" {
+		t.Errorf("the address of a pipe is %q, %q; want none without a violation", got, said(v))
+	}
+	if got := convert.HostPort(dc, at(), address("h", 65536), v); got != "" || !strings.Contains(said(v), "must be at most 65535") {
+		t.Errorf("the address of a port above 65535 is %q, %q", got, said(v))
 	}
 }
 
