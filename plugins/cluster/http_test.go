@@ -23,6 +23,7 @@ const (
 func TestHTTPSettings(t *testing.T) {
 	for text, want := range map[string]cluster.HTTPSettings{
 		`type: STATIC ` + static:                                    {ConnectTimeout: 5 * time.Second},
+		`type: STATIC connect_timeout { nanos: 1 } ` + static:       {ConnectTimeout: 1},
 		`type: STRICT_DNS connect_timeout { seconds: 2 } ` + static: {ConnectTimeout: 2 * time.Second},
 		static + options + `"\032\002\012\000" } }`:                 {ConnectTimeout: 5 * time.Second, Version: cluster.HTTP1},
 		static + options + `"\032\002\022\000" } }`:                 {ConnectTimeout: 5 * time.Second, Version: cluster.HTTP2},
@@ -59,6 +60,8 @@ func TestHTTPErrors(t *testing.T) {
 		{`type: STATIC`, "load_assignment; must be set"},
 		{`type: ORIGINAL_DST`, "must be one of STATIC, STRICT_DNS, LOGICAL_DNS, EDS"},
 		{static + ` connect_timeout { nanos: -1 }`, "connect_timeout"},
+		{static + ` connect_timeout {}`, "connect_timeout = 0s; must be above 0s"},
+		{static + options + `"\012\001\377\042\000" } }`, "common_http_protocol_options"},
 		{static + options + `"\032\002\032\000" } }`, "must choose HTTP/1 or HTTP/2"},
 		{`lb_policy: MAGLEV ` + static, "lb_policy = MAGLEV; must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST, RANDOM"},
 	} {
