@@ -252,3 +252,38 @@ func TestRunningExtensions(t *testing.T) {
 		}
 	}
 }
+
+// TestFill expects extensions of a set to stay, and running ones to have precedence over others with the same name.
+func TestFill(t *testing.T) {
+	parse := func(*DecodeContext, TypedConfig) (any, error) { return struct{}{}, nil }
+	filter := func(config, override string) *HTTPFilter {
+		f := &HTTPFilter{Config: config, Override: override, Sides: ClientSide, Parse: parse}
+		if override != "" {
+			f.ParseOverride = parse
+		}
+		return f
+	}
+	policy, other := &LBPolicy{Config: "test.P"}, &LBPolicy{Config: "test.P"}
+	reads, runs, late := filter("test.F", ""), &runningFilter{HTTPFilter: filter("test.F", "")}, &runningFilter{HTTPFilter: filter("test.F", "")}
+	half, free := &runningFilter{HTTPFilter: filter("test.G", "test.F")}, filter("test.H", "test.I")
+	set, err := new(Set).Extend(GRPC, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled, err := set.Fill(reads, runs, late, other, half, free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Collect(filled.Extensions()); !slices.Equal(got, []Extension{runs, free, policy}) {
+		t.Errorf("the extensions are %v; want the first running filter, the free one and the policy of the set", got)
+	}
+	if got := slices.Collect(set.Extensions()); len(got) != 1 {
+		t.Errorf("Fill changes the set that it is called on: %v", got)
+	}
+	if _, err := set.Fill(free, filter("", "")); err == nil || !strings.Contains(err.Error(), "HTTPFilter.Config is empty") {
+		t.Errorf("a filter without a name: %v", err)
+	}
+	if filled, err = set.Fill(reads, free); err != nil || len(slices.Collect(filled.Extensions())) != 3 {
+		t.Errorf("filters that only read configurations: %v", err)
+	}
+}
