@@ -74,3 +74,16 @@ func TestInvalidLastKnownGood(t *testing.T) {
 		}
 	}
 }
+
+// The most generations that can be kept are 100, and 0 stands for the default.
+func TestKeptGenerations(t *testing.T) {
+	for _, keep := range []int{0, 1, 100} {
+		spec := Spec{Servers: []ServerSpec{{URI: "file:///x"}}, LastKnownGood: &LastKnownGood{Dir: "/x", Keep: keep}}
+		if _, err := New(spec); err != nil {
+			t.Errorf("%d generations: %v", keep, err)
+		}
+	}
+	if _, err := Parse([]byte(`{` + aServer + `, "xdsforge": {"last_known_good": {"dir": "/x", "keep": 100}}}`)); err != nil {
+		t.Errorf("100 generations of a file: %v", err)
+	}
+}
