@@ -76,6 +76,22 @@ func TestReporter(t *testing.T) {
 	}
 }
 
+// The calls in progress of a reporter end with it. Those of other reporters continue.
+func TestReporterCloses(t *testing.T) {
+	s := NewStore(nil)
+	one, two := s.Reporter(), s.Reporter()
+	one.Add(report("c", &endpointv3.UpstreamLocalityStats{TotalIssuedRequests: 2, TotalRequestsInProgress: 2}))
+	two.Add(report("c", &endpointv3.UpstreamLocalityStats{TotalIssuedRequests: 3, TotalRequestsInProgress: 3}))
+	one.Close()
+	if l := s.Delta(everything, time.Now()).Stats[0].UpstreamLocalityStats[0]; l.TotalIssuedRequests != 5 || l.TotalRequestsInProgress != 3 {
+		t.Errorf("report after one of two has closed = %v, want all calls, and 3 in progress", l)
+	}
+	two.Close()
+	if l := s.Delta(everything, time.Now()).Stats[0].UpstreamLocalityStats[0]; l.TotalRequestsInProgress != 0 {
+		t.Errorf("report after both have closed = %v, want none in progress", l)
+	}
+}
+
 // Drops of reporters add up by category. A report cannot claim more by category than in total.
 func TestReporterDrops(t *testing.T) {
 	s := NewStore(nil)
