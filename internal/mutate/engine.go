@@ -152,7 +152,7 @@ func (e *engine) kill(ctx context.Context, t task, drawn map[string]map[int]bool
 		return nil, err
 	}
 	limit := testLimit(e.plan.timeout, t.took)
-	environment := append(r.environment, keptVariable+"="+t.profile, limitVariable+"="+limit.String())
+	environment := slices.Concat(r.environment, []string{keptVariable + "=" + t.profile, limitVariable + "=" + limit.String()})
 	return e.unleash(ctx, newSurvivors(e.plan.progress, t.dir, t.mutants), t.dir, environment, "--diff=HEAD",
 		fmt.Sprintf("--workers=%d", e.plan.workers),
 		fmt.Sprintf("--timeout-coefficient=%d", coefficient(limit+compileLimit)))
