@@ -20,7 +20,7 @@ import (
 func TestStreamAfterItsEnd(t *testing.T) {
 	w, s, _ := newSpyWorld(t, "")
 	type key struct{}
-	s.newStream = func(ctx context.Context, call *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+	s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
 		inner, err := next(context.WithValue(ctx, key{}, "of the filter"))
 		return &spyStream{inner, &spyInterceptor{spyInstance: &spyInstance{spy: s}}}, err
 	}

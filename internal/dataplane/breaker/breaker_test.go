@@ -62,12 +62,14 @@ func TestLimit(t *testing.T) {
 
 func TestInFlight(t *testing.T) {
 	c := new(breaker.Set).Acquire("a", "")
-	c.Start(2)
-	c.Start(2)
-	if c.Start(2); c.InFlight() != 2 {
+	for range 3 {
+		c.Start(2)
+	}
+	if c.InFlight() != 2 {
 		t.Errorf("%d calls are in flight, want 2", c.InFlight())
 	}
-	if c.End(); c.InFlight() != 1 {
+	c.End()
+	if c.InFlight() != 1 {
 		t.Errorf("%d calls are in flight after one has ended, want 1", c.InFlight())
 	}
 }

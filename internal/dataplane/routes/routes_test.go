@@ -152,10 +152,12 @@ func TestTargets(t *testing.T) {
 		t.Errorf("subscribed to %q, want each cluster once", s.names)
 	}
 	next := Compile(config(t, `routes { match { prefix: "" } route { cluster: "a" } }`), &refs, Settings{}, maker{})
-	if table.Release(); !slices.Equal(s.names, []string{"a"}) {
+	table.Release()
+	if !slices.Equal(s.names, []string{"a"}) {
 		t.Errorf("after the table is released, subscribed to %q, want the cluster of the next table", s.names)
 	}
-	if next.Release(); len(s.names) > 0 {
+	next.Release()
+	if len(s.names) > 0 {
 		t.Errorf("after both tables are released, subscribed to %q", s.names)
 	}
 }
@@ -185,7 +187,7 @@ func TestHTTPPlan(t *testing.T) {
 		{all, "c", "/a", none + `no virtual host is for "c"`},
 	} {
 		p, err := tt.table.HTTPPlan(tt.authority, tt.path, nil)
-		got := ""
+		var got string
 		if err != nil {
 			got, _, _ = strings.Cut(err.Error(), " [")
 		} else {
@@ -232,12 +234,14 @@ func TestBind(t *testing.T) {
 	other := Compile(config(t, `routes { match { prefix: "" } route { cluster: "b" } }`), &refs, Settings{}, maker{})
 	other.Release()
 	s := new(subscriptions)
-	if refs.Bind(s); !slices.Equal(s.names, []string{"a"}) {
+	refs.Bind(s)
+	if !slices.Equal(s.names, []string{"a"}) {
 		t.Errorf("subscribed to %q, want the cluster of the table that is in use", s.names)
 	}
 	refs.Bind(nil)
 	Compile(config(t, `routes { match { prefix: "" } route { cluster: "c" } }`), &refs, Settings{}, maker{}).Release()
-	if kept.Release(); !slices.Equal(s.names, []string{"a"}) {
+	kept.Release()
+	if !slices.Equal(s.names, []string{"a"}) {
 		t.Errorf("a subscriber that is no longer bound has %q, want no change", s.names)
 	}
 }
