@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/grpc"
@@ -27,16 +28,20 @@ func testFailureModes(t *testing.T, newWorld newWorldFunc) {
 	w := newWorld(t, echo)
 	fail := func(n int) func(fakeextproc.Stream) error {
 		return func(s fakeextproc.Stream) error {
+			waits := false // for a message
 			for range n {
 				in, err := s.Recv()
 				if err != nil {
 					return err
 				}
+				waits = (waits || in.GetProtocolConfig().GetRequestBodyMode() == filterv3.ProcessingMode_GRPC) && in.GetRequestBody() == nil
 				if err := s.Send(fakeextproc.Reply(in)); err != nil {
 					return err
 				}
 			}
-			_, _ = s.Recv()
+			for in, err := s.Recv(); waits && err == nil && in.GetRequestBody() == nil; {
+				in, err = s.Recv()
+			}
 			return status.Error(codes.DataLoss, "full")
 		}
 	}
