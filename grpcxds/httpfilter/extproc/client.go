@@ -94,7 +94,7 @@ func (s *clientStream) proceed(md metadata.MD, begun time.Time) error {
 
 // open begins the rest of the call.
 func (s *clientStream) open(ctx context.Context, begun time.Time) error {
-	s.metrics.record(ctx, clientHeaders, s.call.Cluster, begun)
+	s.metrics.record(ctx, clientHeaders, begun)
 	var opts []grpc.CallOption
 	if s.config.Modes.RequestMessages && !s.config.ObservabilityMode {
 		// The program may forbid the compression of a message. The messages of the processor do not have this property (A93).
@@ -166,7 +166,7 @@ func (s *clientStream) CloseSend() error {
 	if err != nil {
 		return nil //nolint:nilerr // RecvMsg returns the status
 	}
-	s.metrics.record(s.ctx, clientHalfClose, s.call.Cluster, closing)
+	s.metrics.record(s.ctx, clientHalfClose, closing)
 	return rest.CloseSend()
 }
 
@@ -201,7 +201,7 @@ func (s *clientStream) forward() {
 		closing := s.closing
 		s.mu.Unlock()
 		if !closing.IsZero() {
-			s.metrics.record(s.ctx, clientHalfClose, s.call.Cluster, closing)
+			s.metrics.record(s.ctx, clientHalfClose, closing)
 		}
 		_ = rest.CloseSend()
 	}

@@ -214,7 +214,7 @@ func (s *clientStream) settleHeaders() error {
 	} else {
 		s.header = md
 	}
-	s.metrics.record(s.ctx, serverHeaders, s.call.Cluster, since)
+	s.metrics.record(s.ctx, serverHeaders, since)
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (s *clientStream) finishResponse(rest grpc.ClientStream, err error) error {
 		if e != nil {
 			return e
 		}
-		s.metrics.record(s.ctx, serverTrailers, s.call.Cluster, begun)
+		s.metrics.record(s.ctx, serverTrailers, begun)
 		s.mu.Lock()
 		s.trailer = changed
 		s.mu.Unlock()

@@ -39,7 +39,7 @@ func (x *exchange) sendEnds() {
 // A direction that has ended needs no drain (A93).
 func (x *exchange) completeDrain(d *direction) {
 	x.mu.Lock()
-	early := d == &x.response && x.config.Modes.ResponseHeaders && !d.headers.sent
+	early := d == &x.response && x.config.Modes.ResponseHeaders && !d.headers.written
 	if d.drain == asked && d.finished {
 		d.drain = undrained
 		x.cond.Broadcast()

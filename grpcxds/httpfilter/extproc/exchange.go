@@ -59,6 +59,7 @@ type exchange struct {
 	err               error // the status of the call, if failed
 	drained           bool  // the processor has begun to drain the stream
 	halfClosed        bool  // the filter has half-closed the stream
+	replied           bool  // the processor has sent an immediate response, the last one that counts
 	receiving         bool  // the receiver runs
 	lingers           bool
 	timer             *time.Timer // ends a stream that lingers
@@ -96,6 +97,7 @@ type message struct {
 // A reply is the response to an event with headers.
 type reply struct {
 	sent, answered bool
+	written        bool // the event is on the stream
 	mutation       mutation
 	err            error // the status of an immediate response to trailers, unless OK
 	replaced       bool  // there is such a status

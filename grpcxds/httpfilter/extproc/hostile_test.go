@@ -139,3 +139,25 @@ func testMessageViolations(t *testing.T, newWorld newWorldFunc) {
 		}
 	}
 }
+
+// After an immediate response, other responses have no effect.
+func TestResponsesAfterAnImmediateResponse(t *testing.T) {
+	onBothSides(t, testResponsesAfterAnImmediateResponse)
+}
+
+func testResponsesAfterAnImmediateResponse(t *testing.T, newWorld newWorldFunc) {
+	w := newWorld(t, echo)
+	w.Handle(changing(func(in *request, out *response) []*response {
+		if in.GetResponseTrailers() == nil {
+			return []*response{out}
+		}
+		return []*response{{Response: &extprocv3.ProcessingResponse_ImmediateResponse{ImmediateResponse: &extprocv3.ImmediateResponse{
+			GrpcStatus: &extprocv3.GrpcStatus{Status: uint32(codes.PermissionDenied)}, Details: "no",
+		}}}, out, out}
+	}))
+	for range 20 { // the call may be over before the filter receives the others
+		if _, err := w.client(allModes).exchange("a"); status.Code(err) != codes.PermissionDenied || status.Convert(err).Message() != "no" {
+			t.Errorf("%v; want PERMISSION_DENIED and the text of the processor", err)
+		}
+	}
+}

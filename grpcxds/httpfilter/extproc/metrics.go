@@ -3,7 +3,6 @@ package extproc
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,10 +11,9 @@ import (
 	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
-// metrics record how long the filter holds events (A93). On a channel, the records have labels. Nil metrics record nothing.
+// metrics record how long the filter holds events (A93). On a channel, the records have its target. Nil metrics record nothing.
 type metrics struct {
-	target    string
-	labels    sync.Map // the option of each cluster; on channels only
+	labels    metric.MeasurementOption
 	durations [4]metric.Float64Histogram
 }
 
@@ -32,7 +30,10 @@ func newMetrics(m metric.Meter, side, target string) (*metrics, error) {
 	if m == nil {
 		return nil, nil //nolint:nilnil // records nothing
 	}
-	out := &metrics{target: target}
+	out := &metrics{labels: metric.WithAttributeSet(attribute.NewSet())}
+	if target != "" {
+		out.labels = metric.WithAttributeSet(attribute.NewSet(attribute.String("grpc.target", target)))
+	}
 	var errs [4]error
 	for i, h := range [4]struct{ name, about string }{
 		clientHeaders:   {"client_headers", "Time in which the filter holds the client's headers (gRFC A93)."},
@@ -47,25 +48,8 @@ func newMetrics(m metric.Meter, side, target string) (*metrics, error) {
 }
 
 // record records the time since the filter has received an event.
-func (m *metrics) record(ctx context.Context, event int, cluster string, since time.Time) {
-	switch d := time.Since(since).Seconds(); {
-	case m == nil:
-	case m.target == "":
-		m.durations[event].Record(ctx, d)
-	default:
-		m.durations[event].Record(ctx, d, m.label(cluster))
+func (m *metrics) record(ctx context.Context, event int, since time.Time) {
+	if m != nil {
+		m.durations[event].Record(ctx, time.Since(since).Seconds(), m.labels)
 	}
-}
-
-// label returns the labels of a cluster. There are as many as clusters in the routes of the configuration.
-func (m *metrics) label(cluster string) metric.RecordOption {
-	if o, ok := m.labels.Load(cluster); ok {
-		return o.(metric.MeasurementOption)
-	}
-	set := []attribute.KeyValue{attribute.String("grpc.target", m.target)}
-	if cluster != "" {
-		set = append(set, attribute.String("grpc.lb.backend_service", cluster))
-	}
-	o, _ := m.labels.LoadOrStore(cluster, metric.WithAttributeSet(attribute.NewSet(set...)))
-	return o.(metric.MeasurementOption)
 }

@@ -19,7 +19,7 @@ func (x *exchange) receive() {
 		x.mu.Lock()
 		before := [3]bool{x.drained, x.request.drain == asked, x.response.drain == asked}
 		switch {
-		case x.phase >= failed || x.config.ObservabilityMode: // responses have no effect (A93)
+		case x.phase >= failed || x.config.ObservabilityMode || x.replied: // responses have no effect (A93)
 		case err == nil:
 			if err = x.handle(m); err != nil {
 				x.stopLocked(err)
@@ -204,6 +204,7 @@ func (x *exchange) endImmediately(m *extprocv3.ImmediateResponse) error {
 		return fmt.Errorf("immediate_response.headers.%w", err)
 	}
 	err = immediateStatus(m)
+	x.replied = true
 	if r := x.last(); r != nil {
 		r.mutation, r.err, r.answered, r.replaced = change, err, true, true
 		return nil
@@ -240,7 +241,7 @@ func immediateStatus(m *extprocv3.ImmediateResponse) error {
 	}
 	text := "extproc: the processor ends the call"
 	if m.GetDetails() != "" {
-		text += ": " + printable.Text(m.GetDetails(), printable.Quoted)
+		text = printable.Text(m.GetDetails(), printable.Quoted)
 	}
 	return status.Error(code, text)
 }

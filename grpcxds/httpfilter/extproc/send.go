@@ -22,6 +22,9 @@ var (
 // offerHeaders sends an event with headers, unless events pass. r gets the response.
 func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingRequest) error {
 	_, err := x.offer(d, m, 0, func() { r.sent = true })
+	x.mu.Lock()
+	r.written = true
+	x.mu.Unlock()
 	if d == &x.response {
 		x.completeDrain(d) // the processor may have asked before the headers, which precede messages
 	}

@@ -74,7 +74,7 @@ func (s *serverStream) handle(md metadata.MD, begun time.Time, next httpfilter.S
 	if s.request.headers.mutation.changes() {
 		s.ctx = s.call.SetMetadata(s.ctx, changed)
 	}
-	s.metrics.record(s.ctx, clientHeaders, "", begun)
+	s.metrics.record(s.ctx, clientHeaders, begun)
 	return s.finish(next(s.ctx, s))
 }
 

@@ -118,7 +118,7 @@ func (s *serverStream) takeRequest() (message, bool, error) {
 	case s.request.ended || errors.Is(s.incoming, io.EOF):
 		s.closeOnce.Do(func() {
 			if !s.closing.IsZero() { // else the processor has half-closed the call first
-				s.metrics.record(s.ctx, clientHalfClose, "", s.closing)
+				s.metrics.record(s.ctx, clientHalfClose, s.closing)
 			}
 		})
 		if !s.call.ClientStreams {
@@ -185,7 +185,7 @@ func (s *serverStream) receiveDirect(m any) error {
 			if s.config.Modes.RequestMessages && s.config.ObservabilityMode {
 				_, _ = s.offerMessage(&s.request, halfClosed()) // the call returns the status
 			}
-			s.metrics.record(s.ctx, clientHalfClose, "", time.Now())
+			s.metrics.record(s.ctx, clientHalfClose, time.Now())
 		})
 	}
 	return err

@@ -73,7 +73,7 @@ func (s *serverStream) settle() error {
 		if md, s.settleErr = s.await(&s.response.headers, md); s.settleErr != nil {
 			return
 		}
-		s.metrics.record(s.ctx, serverHeaders, "", since)
+		s.metrics.record(s.ctx, serverHeaders, since)
 		if explicit {
 			s.settleErr = s.ServerStream.SendHeader(md)
 		} else {
@@ -180,7 +180,7 @@ func (s *serverStream) finish(err error) error {
 	if only {
 		event = serverHeaders
 	}
-	s.metrics.record(s.ctx, event, "", begun)
+	s.metrics.record(s.ctx, event, begun)
 	s.ServerStream.SetTrailer(md)
 	s.mu.Lock()
 	defer s.mu.Unlock()
