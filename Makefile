@@ -168,7 +168,7 @@ bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its 
 	$(GO) run ./internal/rpcbench
 
 .PHONY: bench-filters
-bench-filters: ## Measure filters that see messages, session affinity and external authorization, beside interceptors that do the same
+bench-filters: ## Measure filters that see messages, session affinity, external authorization and external processing, beside interceptors that do the same
 	$(GO) run ./internal/rpcbench -filters
 
 .PHONY: bench-http

@@ -31,8 +31,8 @@ const (
 	withAffinity      = oursName + ", filter with a cookie"
 )
 
-// filterTargets publishes the targets "counted", "affinity" and "authorized" beside "svc".
-func filterTargets(plane *controlplane.Server, authz string) error {
+// filterTargets publishes the targets of filters beside "svc".
+func filterTargets(plane *controlplane.Server, authz, proc string) error {
 	listen := func(name, filter string) error {
 		return plane.SetText(name, new(listenerv3.Listener), `name: %q api_listener { api_listener {
 			[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
@@ -43,6 +43,8 @@ func filterTargets(plane *controlplane.Server, authz string) error {
 	return errors.Join(
 		listen("counted", `[type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "type.googleapis.com/bench.Counter" }`),
 		listen("authorized", authzFilter(authz)),
+		listen("processed", procFilter(proc, "")),
+		listen("messages", procFilter(proc, "request_body_mode: GRPC response_body_mode: GRPC response_trailer_mode: SEND")),
 		listen("affinity", `[type.googleapis.com/envoy.extensions.filters.http.stateful_session.v3.StatefulSession] { session_state { typed_config {
 			[type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState] { cookie { name: "bench" } } } } }`),
 	)
@@ -161,6 +163,10 @@ func dialFilters(at Addresses) (all []*subject, err error) {
 	if err != nil {
 		return nil, err
 	}
+	proc, err := newProcessing(at.Proc)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range []struct {
 		name, target string
 		settings     []xdsforge.Option
@@ -171,6 +177,9 @@ func dialFilters(at Addresses) (all []*subject, err error) {
 		{withCounterFilter, "counted", []xdsforge.Option{xdsforge.WithTypes(counting)}, nil},
 		{withCheck, "svc", nil, []grpc.DialOption{grpc.WithChainUnaryInterceptor(authz.unary), grpc.WithChainStreamInterceptor(authz.stream)}},
 		{withAuthz, "authorized", nil, nil},
+		{withProcess, "svc", nil, []grpc.DialOption{grpc.WithChainUnaryInterceptor(proc.unary), grpc.WithChainStreamInterceptor(proc.stream)}},
+		{withExtProc, "processed", nil, nil},
+		{withMessages, "messages", nil, nil},
 		{withCookie, "svc", nil, []grpc.DialOption{grpc.WithChainUnaryInterceptor(cookieUnary), grpc.WithChainStreamInterceptor(cookieStream)}},
 		{withAffinity, "affinity", nil, nil},
 	} {

@@ -16,11 +16,12 @@ import (
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/echo"
 	"github.com/xdsforge/xdsforge/internal/fakeauthz"
+	"github.com/xdsforge/xdsforge/internal/fakeextproc"
 	"github.com/xdsforge/xdsforge/internal/process"
 )
 
-// Addresses are those of the backend, of the control plane and of the authorization server.
-type Addresses struct{ Backend, Plane, Authz string }
+// Addresses are those of the backend, of the control plane, of the authorization server and of the processor.
+type Addresses struct{ Backend, Plane, Authz, Proc string }
 
 // A server is the process that has the backend and the control plane.
 type server struct {
@@ -70,11 +71,15 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := errors.Join(configure(plane, port), filterTargets(plane, authz.Addr()), enlarge(plane, port), multiply(plane)); err != nil {
+	proc, err := fakeextproc.Start() //nolint:contextcheck // it ends with the process
+	if err != nil {
 		return err
 	}
-	return process.Serve(&served{plane, Addresses{fmt.Sprintf("127.0.0.1:%d", port), plane.Addr(), authz.Addr()}})
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := errors.Join(configure(plane, port), filterTargets(plane, authz.Addr(), proc.Addr()), enlarge(plane, port), multiply(plane)); err != nil {
+		return err
+	}
+	return process.Serve(&served{plane, Addresses{fmt.Sprintf("127.0.0.1:%d", port), plane.Addr(), authz.Addr(), proc.Addr()}})
 }
 
 // configure sends the target "svc" to the port, by one of three routes.

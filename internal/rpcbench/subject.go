@@ -48,7 +48,7 @@ func dial(at Addresses, target string) ([]*subject, error) {
 func bootstrapOf(at Addresses) []byte {
 	services := ""
 	if at.Authz != "" {
-		services = fmt.Sprintf(`, "allowed_grpc_services": {%q: {"channel_creds": [{"type": "insecure"}]}}`, at.Authz)
+		services = fmt.Sprintf(`, "allowed_grpc_services": {%q: {"channel_creds": [{"type": "insecure"}]}, %q: {"channel_creds": [{"type": "insecure"}]}}`, at.Authz, at.Proc)
 	}
 	return fmt.Appendf(nil, `{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]%s}`, at.Plane, services)
 }
