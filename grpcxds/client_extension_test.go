@@ -99,6 +99,10 @@ func TestExtensions(t *testing.T) {
 			t.Errorf("%s: the tag %q, %v; want %q", method, got, err, want)
 		}
 	}
+	targets, err := env.Targets(soon(t))
+	if err != nil || len(targets) != 1 || len(targets[0].Extensions) != 1 || targets[0].Extensions[0] != "tag" {
+		t.Errorf("the channel is described as %v, %v; want the configuration of its filter", targets, err)
+	}
 	p.extend("tag", tag("two"))
 	until(t, cc, "two")
 	if n := f.created.Load(); n != 1 {

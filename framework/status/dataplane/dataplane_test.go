@@ -26,6 +26,10 @@ func TestString(t *testing.T) {
 			dataplane.Target{Target: "xds:///a", State: "IDLE", Listener: "l", Routes: "r", VirtualHost: "v", Pending: "Cluster \"c\"", Err: "old", ErrAt: at},
 			`target "xds:///a": IDLE, 0 clusters, listener "l", routes "r", virtual host "v", waits: Cluster "c", last error at 2025-01-02T03:04:05Z: old`,
 		},
+		{
+			dataplane.Target{Target: "xds:///a", State: "IDLE", Listener: "l", Routes: "r", VirtualHost: "v", Extensions: []string{"e", "f"}},
+			`target "xds:///a": IDLE, 0 clusters, listener "l", routes "r", virtual host "v", 2 configurations of filters`,
+		},
 		{dataplane.Target{Err: "e\nf", Failing: true}, `target "": not configured, 0 clusters, calls fail: e\nf`},
 		{dataplane.Cluster{Name: "c\n"}, `cluster "c\n": no state, not called yet`},
 		{

@@ -14,10 +14,12 @@ type Target struct {
 	State string `json:"state,omitzero"`
 	// Listener, Routes and VirtualHost are the names in the newest usable configuration, in use since
 	// Updated. They are empty if there is none.
-	Listener    string    `json:"listener,omitzero"`
-	Routes      string    `json:"routes,omitzero"`
-	VirtualHost string    `json:"virtualHost,omitzero"`
-	Updated     time.Time `json:"updated,omitzero"`
+	Listener    string `json:"listener,omitzero"`
+	Routes      string `json:"routes,omitzero"`
+	VirtualHost string `json:"virtualHost,omitzero"`
+	// Extensions are the names of the resources that configure HTTP filters (A104), in the order of the filters.
+	Extensions []string  `json:"extensions,omitempty"`
+	Updated    time.Time `json:"updated,omitzero"`
 	// Pending says which resources the next configuration waits for. It is empty if there are none.
 	Pending string `json:"pending,omitzero"`
 	// Err is the last configuration error, at ErrAt. If Failing is set, calls fail with it. Otherwise a

@@ -14,6 +14,9 @@ func (t Target) String() string {
 	if t.Listener != "" {
 		line += fmt.Sprintf(", listener %s, routes %s, virtual host %s", name(t.Listener), name(t.Routes), name(t.VirtualHost))
 	}
+	if len(t.Extensions) > 0 {
+		line += fmt.Sprintf(", %d configurations of filters", len(t.Extensions))
+	}
 	if t.Pending != "" {
 		line += ", waits: " + text(t.Pending)
 	}

@@ -63,6 +63,9 @@ func (t *Target) describe() dataplane.Target {
 		if c.VirtualHost != nil {
 			d.VirtualHost = c.VirtualHost.Name
 		}
+		for _, e := range c.Extensions() {
+			d.Extensions = append(d.Extensions, e.Name().String())
+		}
 	}
 	return d
 }

@@ -148,9 +148,13 @@ func TestInvalidExtensions(t *testing.T) {
 	}
 	extended(t, "", func(w *world, routes string) {
 		const reason = `typed_config = "envoy.extensions.filters.http.router.v3.Router"; must not be of a terminal filter; put it into the Listener (A104)`
-		w.filtered(routes, discovered("one"))
+		w.filtered(routes, discovered("one", "two"))
 		broken(w, "one")
-		w.want("the first one is invalid", `: error: TypedExtensionConfig "one": invalid: `+reason+` [server memory, node n]`)
+		w.want("the first one is invalid, and the second has not come yet")
+		w.extension("two", 2)
+		w.want("the second came", `: error: TypedExtensionConfig "one": invalid: `+reason+` [server memory, node n]`)
+		w.filtered(routes, discovered("one"))
+		w.want("only the invalid one is left")
 		w.extension("one", 1)
 		w.want("it is valid", routed)
 		broken(w, "one")

@@ -18,8 +18,8 @@ type FilterStep struct {
 	Name string `json:"name"`
 	// Message is the full name of the filter's configuration.
 	Message string `json:"message,omitzero"`
-	// From is the level that configures the filter for the call: "listener", "virtual host", "route" or
-	// "cluster NAME".
+	// From is the level that configures the filter for the call: "listener", "virtual host", "route",
+	// "cluster NAME", or "TypedExtensionConfig NAME" for a configuration of its own resource (A104).
 	From string `json:"from"`
 	// Runs reports whether the call passes the filter. Reason says why not.
 	Runs   bool           `json:"runs"`
@@ -43,6 +43,9 @@ func (e *explanation) filters(u *listener.Update, config *route.Update, h *route
 			return
 		}
 		step := FilterStep{Name: f.Name, Message: f.Message, From: "listener", Runs: true, Config: lines(encoded[f.Name])}
+		if f.Extension != "" {
+			step.From = "TypedExtensionConfig " + f.Extension
+		}
 		switch {
 		case f.Skipped != "":
 			step.Runs, step.Reason = false, f.Skipped
