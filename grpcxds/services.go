@@ -19,12 +19,15 @@ type serviceDialer struct {
 	providers *security.Providers
 }
 
-// dial creates the channel to a service. A target with the scheme xds is configured by the control planes of the Env.
+// dial creates the channel to a service. A target with the scheme xds is configured by the control planes of the Env. The
+// program's options for child channels come first (gRFC A110), so that they override nothing and a plugin among them sees a
+// call before the interceptors of a target with the scheme xds.
 func (d serviceDialer) dial(s *grpcservice.Service) (*grpc.ClientConn, func(), error) {
-	opts, release, err := d.credentials(s)
+	creds, release, err := d.credentials(s)
 	if err != nil {
 		return nil, nil, err
 	}
+	opts := append(d.env.Credentials().ChildDialOptions(), creds...)
 	target := s.Server.URI()
 	if isXDS(target) {
 		from := &source{inner: d.env, service: true}

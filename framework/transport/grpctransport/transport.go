@@ -33,6 +33,7 @@ type Transport struct {
 	timeout     time.Duration
 	max         int // limit of connections to a server
 	dialOptions []grpc.DialOption
+	children    []grpc.DialOption
 	channel     map[string]ChannelCredentials
 }
 
@@ -81,6 +82,16 @@ func WithDialOptions(opts ...grpc.DialOption) Option {
 	return func(t *Transport) { t.dialOptions = append(t.dialOptions, opts...) }
 }
 
+// WithChildDialOptions adds options to every connection, and to the channels to services that resources name (gRFC A102),
+// such as stats handlers and interceptors (gRFC A110). The settings that the framework needs override them, and so do the
+// credentials of the bootstrap. Options for control planes only, such as a token for them, belong into [WithDialOptions].
+func WithChildDialOptions(opts ...grpc.DialOption) Option {
+	return func(t *Transport) { t.children = append(t.children, opts...) }
+}
+
+// ChildDialOptions returns the options of [WithChildDialOptions].
+func (t *Transport) ChildDialOptions() []grpc.DialOption { return slices.Clone(t.children) }
+
 // WithChannelCredentials adds channel credentials under their name in bootstrap files, or replaces
 // those of that name. Load the bootstrap with bootstrap.WithChannelCreds, so that entries with the
 // name are selected.
@@ -105,7 +116,7 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grpctransport: server %s: %w", server.URI(), err)
 	}
-	opts := slices.Concat([]grpc.DialOption{
+	opts := slices.Concat(t.children, []grpc.DialOption{
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0), // the framework closes unused connections

@@ -2,7 +2,9 @@ package sidechannel
 
 import (
 	"context"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,7 +15,7 @@ import (
 )
 
 // A caller calls a service with the time limit, the headers and the token of its configuration. The headers of the call
-// that causes a call are not sent.
+// that causes a call are not sent. A span of the new call is a child of the span of that call.
 type caller struct {
 	cc      grpc.ClientConnInterface
 	timeout time.Duration
@@ -32,11 +34,23 @@ func newCaller(cc grpc.ClientConnInterface, s *grpcservice.Service) *caller {
 
 // start returns the context of a call.
 func (c *caller) start(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = metadata.NewOutgoingContext(ctx, c.headers)
+	ctx = metadata.NewOutgoingContext(separate{ctx}, c.headers)
 	if c.timeout > 0 {
 		return context.WithTimeout(ctx, c.timeout)
 	}
 	return context.WithCancel(ctx)
+}
+
+// A separate context has no values of gRPC. grpc-go's OpenTelemetry plugin keeps the target and the method of a call in its
+// context, and would record the call to the service as the call that causes it.
+type separate struct{ context.Context }
+
+// Value implements [context.Context].
+func (c separate) Value(key any) any {
+	if t := reflect.TypeOf(key); t != nil && strings.HasPrefix(t.PkgPath(), "google.golang.org/grpc") {
+		return nil
+	}
+	return c.Context.Value(key)
 }
 
 // Invoke implements [grpc.ClientConnInterface].
