@@ -250,6 +250,26 @@ func TestRunsAreLoggedSeldom(t *testing.T) {
 	}
 }
 
+// Responses with other content do not make a NACK wait longer, either: the server has not read a NACK since.
+func TestOtherContentDuringAPauseDoesNotProlongIt(t *testing.T) {
+	r, now := newTestRejections(), time.Unix(0, 0)
+	for d := range uint64(maxSpared + 1) {
+		r.pause(&now, d, 42)
+	}
+	until := r.reject(&Response{Reject: "bad", Digest: 10, Bad: []uint64{42}}, now).until
+	for d := range uint64(10) {
+		u := r.reject(&Response{Reject: "bad", Digest: 11 + d, Bad: []uint64{42}}, now.Add(time.Duration(d)*ms))
+		if !u.until.Equal(until) || u.repeats != 1 {
+			t.Fatalf("response %d: the NACK waits until %v after %d repetitions, want %v after one", d, u.until, u.repeats, until)
+		}
+	}
+	now = until
+	r.runs[0].answered(now)
+	if wait := r.pause(&now, 99, 42); wait != 200*ms {
+		t.Errorf("the next NACK waits for %v, want 200 ms", wait)
+	}
+}
+
 // A response that comes while the NACK of the same content waits does not make it wait longer.
 func TestSameContentDuringAPauseDoesNotProlongIt(t *testing.T) {
 	r, now := newTestRejections(), time.Unix(0, 0)

@@ -152,15 +152,17 @@ func (r *rejections) reject(resp *Response, now time.Time) (current *run) {
 	if !u.sent.IsZero() && now.Sub(u.sent) > atOnce {
 		u.contents, u.until, u.repeats, u.spared, u.early = nil, time.Time{}, 0, 0, false
 	}
-	waits := u.sent.IsZero() && u.waiting == resp.Digest && now.Before(u.until)
+	waits := u.sent.IsZero() && now.Before(u.until) // so the server has not sent the response because of a NACK
+	same := u.waiting == resp.Digest
 	again := slices.Contains(u.contents, resp.Digest)
 	u.take(resp)
 	switch {
-	case waits:
+	case waits && same:
 	case len(u.contents) == 1 && !again:
 	case !again && u.spared < maxSpared:
 		u.spared++
 		u.until = time.Time{}
+	case waits: // other content does not prolong the pause
 	default:
 		if !u.early || u.repeats == 0 {
 			u.repeats++
