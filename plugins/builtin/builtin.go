@@ -18,12 +18,12 @@ import (
 // for the same configuration, that one is used.
 func Register(r resource.Registrar) {
 	r.Fill(router.Filter())
-	r.Fill(fault.Filter())
-	r.Fill(rbac.Filter())
-	r.Fill(gcpauthn.Filter())
-	r.Fill(extauthz.Filter(nil))
-	r.Fill(extproc.Filter(nil))
-	r.Fill(statefulsession.Filter())
+	r.Fill(forEnvoy(fault.Filter()))
+	r.Fill(forEnvoy(rbac.Filter()))
+	r.Fill(forEnvoy(gcpauthn.Filter()))
+	r.Fill(forEnvoy(extauthz.Filter(nil)))
+	r.Fill(forEnvoy(extproc.Filter(nil)))
+	r.Fill(forEnvoy(statefulsession.Filter()))
 	r.Fill(gcpauthn.Metadata())
 	r.Fill(metadata.Address())
 	r.Fill(certprovider.FileWatcher())

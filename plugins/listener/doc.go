@@ -26,7 +26,7 @@
 //
 // # Other proxies
 //
-// Profile [resource.Envoy] keeps the received configuration of unregistered filters, and
+// Profile [resource.Envoy] keeps the received configuration of unregistered filters, configurations that only Envoy supports, and
 // settings that gRPC does not support. FilterChain still uses only the properties of
 // connections that gRPC knows. Chains for server names or protocols match no connection.
 //

@@ -116,7 +116,7 @@ type HTTPFilter struct {
 	// this side or has no configuration. Empty if the filter is in use.
 	Skipped string
 	// The configuration as the filter parsed it. In profile Envoy, it is the received
-	// *anypb.Any if no filter is registered for it.
+	// *anypb.Any if no filter is registered for it, or if only Envoy supports it.
 	Config any
 }
 
