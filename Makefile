@@ -154,6 +154,14 @@ peers-http: ## Let nginx (Debian's nginx-light), Node, curl and h2spec talk to H
 peers-connect: ## Let connect-es (node, npm) call and serve programs of httpxds by Connect, gRPC and gRPC-Web
 	cd internal/connectpeer && $(GO) run ./peers
 
+.PHONY: peers-istio
+peers-istio: ## Let clients, channels and servers use a real istiod without Kubernetes; the first run builds it (20 minutes, 4 GB) into the user's cache folder
+	$(GO) run ./internal/planepeers istio
+
+.PHONY: peers-gateway
+peers-gateway: ## Let clients use a real Envoy Gateway without Kubernetes; it takes ports 8081, 18000 and 18002 to 19001; the first run builds it into the user's cache folder
+	$(GO) run ./internal/planepeers gateway
+
 .PHONY: conformance-connect
 conformance-connect: ## Run the conformance tests of Connect (4,661 cases) through a reverse proxy of httpxds; fails unless all but the known ones pass
 	cd internal/connectconformance && $(GO) run .
