@@ -38,9 +38,11 @@ func runIstio(ctx context.Context, dir string, o options) error {
 			list = append(list, story{name, func(ctx context.Context) (string, error) { return i.names(ctx, o.rounds, v, bad) }})
 		}
 	}
+	for _, v := range []variant{whole, delta} { // before a story has policies for servers
+		list = append(list, story{fmt.Sprintf("%d sockets, %s", manySockets, v), func(ctx context.Context) (string, error) { return sockets.starts(ctx, o.rounds, v) }})
+	}
 	for _, v := range []variant{whole, delta} {
 		list = append(list,
-			story{fmt.Sprintf("%d sockets, %s", manySockets, v), func(ctx context.Context) (string, error) { return sockets.starts(ctx, o.rounds, v) }},
 			story{"a channel, " + string(v), func(ctx context.Context) (string, error) { return i.channel(ctx, v) }},
 			story{"a server, " + string(v), func(ctx context.Context) (string, error) { return i.server(ctx, v) }},
 		)
