@@ -141,7 +141,7 @@ func closeBody(r *http.Request) {
 func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	resp, err := x.attempts(r, v)
 	if x.retries > 0 {
-		x.transport.metrics.Retried(otherMethod, int(x.retries), x.waited)
+		x.transport.metrics.Retried(otherMethod, int(x.retries), x.waited) //nolint:contextcheck // metrics have no context
 	}
 	if err != nil {
 		x.stop()

@@ -70,7 +70,7 @@ func (x *exchange) retryBuffer(r *http.Request) int {
 	if r.ContentLength > 0 && uint64(r.ContentLength) > limit {
 		return 0
 	}
-	return int(limit) //nolint:gosec // at most MaxInt
+	return int(limit)
 }
 
 // next makes another attempt the current one, and returns its body. It returns nil if the body cannot be sent again.

@@ -1,6 +1,7 @@
 package httpxds
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -77,7 +78,7 @@ func TestAttemptsReadTheWholeBody(t *testing.T) {
 			}
 		}
 		got, err := io.ReadAll(a)
-		if string(got) != string(text) || err != nil {
+		if !bytes.Equal(got, text) || err != nil {
 			t.Fatalf("round %d: the last attempt reads %d bytes, %v; want the %d of the source", round, len(got), err, len(text))
 		}
 		before.Wait()
@@ -98,7 +99,7 @@ func TestLimitOfKeptBytes(t *testing.T) {
 	for size, again := range map[int]bool{0: true, 1: true, limit: true, limit + 1: false, 5 * limit: false} {
 		b := newStreamed(&slowSource{t: t, text: letters(size)}, limit)
 		got, err := io.ReadAll(&b.first)
-		if string(got) != string(letters(size)) || err != nil {
+		if !bytes.Equal(got, letters(size)) || err != nil {
 			t.Errorf("%d of %d bytes, %v", len(got), size, err)
 		}
 		if cap(b.kept) > limit+1 || (b.next() != nil) != again || !again && b.kept != nil {
