@@ -28,9 +28,10 @@ type DecodeContext struct {
 	// apply.
 	Budget *wire.Budget
 
-	side   Side
-	arena  *wire.Arena
-	source *source // of the last update
+	side    Side
+	filters int // the number of HTTP filters around the configuration
+	arena   *wire.Arena
+	source  *source // of the last update
 }
 
 // Side returns the side whose HTTP filters are read (gRFC A39). It is the client side unless
