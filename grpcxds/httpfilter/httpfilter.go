@@ -40,6 +40,9 @@ type Host struct {
 	// An instance keeps the channel across updates if its new interceptor takes it before the old one releases it. Channel
 	// returns an error on the channel to a service.
 	Channel func(s *grpcservice.Service) (cc grpc.ClientConnInterface, release func(), err error)
+	// Filter returns the filter that runs with a configuration message, or nil. It is for filters that contain filters (gRFC
+	// A103).
+	Filter func(message string) *Filter
 	// Meter makes instruments. It is never nil.
 	Meter metric.Meter
 	// Logger is the logger of the channel or server. It is never nil.

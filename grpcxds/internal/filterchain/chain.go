@@ -177,8 +177,8 @@ func (l *link[I]) prepare(o *route.FilterOverride, set lifetime) error {
 	if err != nil {
 		return fmt.Errorf("filterchain: HTTP filter %s: %w", printable.Quote(l.name, printable.Short), printable.Error(err))
 	}
-	l.interceptor, l.counts = i, !stateless(l.instance)
-	if end := closer(i); end != nil {
+	l.interceptor, l.counts = i, !Stateless(l.instance)
+	if end := Closer(i); end != nil {
 		set.OnEnd(end)
 		l.counts = true
 	}
@@ -193,14 +193,14 @@ func (l *link[I]) create(override any) (i I, err error) {
 	return l.instance.Interceptor(l.config, override)
 }
 
-// stateless reports whether an instance is only a function.
-func stateless(instance any) bool {
+// Stateless reports whether an instance is only a function.
+func Stateless(instance any) bool {
 	s, ok := instance.(interface{ Stateless() bool })
 	return ok && s.Stateless()
 }
 
-// closer returns the function that closes an interceptor, or nil if there is nothing to close.
-func closer(interceptor any) func() {
+// Closer returns the function that closes an interceptor, or nil if there is nothing to close.
+func Closer(interceptor any) func() {
 	switch c := interceptor.(type) {
 	case io.Closer:
 		return func() { _ = c.Close() }

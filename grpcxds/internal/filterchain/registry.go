@@ -68,6 +68,14 @@ func check(f httpfilter.Filter) error {
 	return nil
 }
 
+// Filter returns the filter that runs with a configuration message, or nil.
+func (r *Registry) Filter(message string) *httpfilter.Filter {
+	if f, ok := r.filters[message]; ok {
+		return &f
+	}
+	return nil
+}
+
 // Server creates the chain of the list of a server's filter chain, which chain identifies among those of the port. The
 // error names a filter that cannot run. Calls must fail then.
 func (r *Registry) Server(set *ServerSet, chain any, host httpfilter.Host, list []listener.HTTPFilter) (*ServerChain, error) {
@@ -75,7 +83,7 @@ func (r *Registry) Server(set *ServerSet, chain any, host httpfilter.Host, list 
 		if f.NewServer == nil {
 			return nil
 		}
-		host.Name = name
+		host.Name, host.Filter = name, r.Filter
 		return func() (httpfilter.ServerInstance, error) { return f.NewServer(host) }
 	})
 	if err != nil {
@@ -91,7 +99,7 @@ func (r *Registry) Client(set *ClientSet, host httpfilter.Host, list []listener.
 		if f.NewClient == nil {
 			return nil
 		}
-		host.Name = name
+		host.Name, host.Filter = name, r.Filter
 		return func() (httpfilter.ClientInstance, error) { return f.NewClient(host) }
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package routing
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 
@@ -18,8 +17,6 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
-
-var errNoMessage = status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
 
 // unaryDesc describes unary calls.
 var unaryDesc grpc.StreamDesc
@@ -173,7 +170,7 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 	defer func() { x.end(err) }() //nolint:contextcheck // recording metrics does not wait
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
-		return errNoMessage
+		return filterchain.ErrNoMessage
 	case err != nil:
 		return err
 	}
@@ -193,7 +190,7 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
 		x.end(nil) //nolint:contextcheck // recording metrics does not wait
-		return &ended{ctx: ctx, desc: desc}, nil
+		return filterchain.Ended(ctx, desc.ClientStreams, desc.ServerStreams), nil
 	case err != nil:
 		x.end(err) //nolint:contextcheck // recording metrics does not wait
 		return nil, err
@@ -225,37 +222,3 @@ type ending struct {
 }
 
 func (e *ending) end(err error) { e.once.Do(func() { e.call.end(err) }) }
-
-// ended is a stream that a filter ended as if the server had sent trailers with OK (A33).
-type ended struct {
-	ctx  context.Context //nolint:containedctx // the result of Context
-	desc *grpc.StreamDesc
-}
-
-// Header implements [grpc.ClientStream].
-func (*ended) Header() (metadata.MD, error) { return nil, nil }
-
-// Trailer implements [grpc.ClientStream].
-func (*ended) Trailer() metadata.MD { return nil }
-
-// CloseSend implements [grpc.ClientStream].
-func (*ended) CloseSend() error { return nil }
-
-// Context implements [grpc.ClientStream].
-func (e *ended) Context() context.Context { return e.ctx }
-
-// SendMsg implements [grpc.ClientStream]. It discards the message.
-func (e *ended) SendMsg(any) error {
-	if e.desc.ClientStreams {
-		return io.EOF
-	}
-	return nil // as grpc-go's own streams: RecvMsg returns the error
-}
-
-// RecvMsg implements [grpc.ClientStream].
-func (e *ended) RecvMsg(any) error {
-	if e.desc.ServerStreams {
-		return io.EOF
-	}
-	return errNoMessage
-}

@@ -19,7 +19,6 @@ import (
 
 var (
 	errTwice = status.Error(codes.Internal, "grpcxds: an HTTP filter called next twice")
-	errNone  = status.Error(codes.Internal, "grpcxds: an HTTP filter returned neither a stream nor an error")
 	errEnded = status.Error(codes.Canceled, "grpcxds: the call has ended")
 )
 
@@ -84,16 +83,7 @@ func (f *filtered) next(i int, opts []grpc.CallOption) httpfilter.ClientNext {
 		if i == len(filters) {
 			return f.begin(ctx, all)
 		}
-		s, err := filters[i].NewStream(ctx, f.filters, f.next(i+1, all))
-		switch {
-		case errors.Is(err, httpfilter.ErrEnd):
-			return &ended{ctx: ctx, desc: f.desc}, nil
-		case err != nil:
-			return nil, filterchain.StatusOf(err)
-		case s == nil:
-			return nil, errNone
-		}
-		return s, nil
+		return filterchain.Begin(ctx, filters[i], f.filters, f.next(i+1, all))
 	}
 }
 
@@ -251,7 +241,7 @@ func (f *filteredStream) RecvMsg(m any) error {
 	case err == nil && f.desc.ServerStreams:
 		return nil
 	case errors.Is(err, io.EOF) && !f.desc.ServerStreams:
-		err = errNoMessage
+		err = filterchain.ErrNoMessage
 	case err != nil && !errors.Is(err, io.EOF):
 		err = filterchain.StatusOf(err)
 	}

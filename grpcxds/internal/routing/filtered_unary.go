@@ -46,7 +46,7 @@ func exchange(s grpc.ClientStream, req, reply any) error {
 	}
 	switch err := s.RecvMsg(reply); {
 	case errors.Is(err, io.EOF):
-		return errNoMessage
+		return filterchain.ErrNoMessage
 	case err != nil:
 		return filterchain.StatusOf(err)
 	}

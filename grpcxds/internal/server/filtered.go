@@ -55,7 +55,7 @@ func (s *chainServer) filterUnary(ctx context.Context, way filtering, call *http
 // filter runs the filters of a call, and handle after them. The result is a gRPC status.
 func (s *chainServer) filter(ctx context.Context, way filtering, call *httpfilter.ServerCall, outer grpc.ServerStream, handle httpfilter.ServerNext) error {
 	begun := false
-	err := next(way.filters.Interceptors(), call, func(ctx context.Context, inner grpc.ServerStream) error {
+	err := filterchain.Handle(way.filters.Interceptors(), call, func(ctx context.Context, inner grpc.ServerStream) error {
 		switch {
 		case begun:
 			return errTwice
@@ -70,17 +70,6 @@ func (s *chainServer) filter(ctx context.Context, way filtering, call *httpfilte
 	}
 	s.logDenial(ctx, call.Method, err)
 	return filterchain.StatusOf(err)
-}
-
-// next returns the function that runs filters, and last after them.
-func next(filters []httpfilter.ServerInterceptor, call *httpfilter.ServerCall, last httpfilter.ServerNext) httpfilter.ServerNext {
-	if len(filters) == 0 {
-		return last
-	}
-	rest := next(filters[1:], call, last)
-	return func(ctx context.Context, ss grpc.ServerStream) error {
-		return filters[0].Handle(ctx, call, ss, rest)
-	}
 }
 
 // headersThrough returns the context of a handler whose headers and trailers pass the filters. Without a filter that
