@@ -4,6 +4,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/composite"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extauthz"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extproc"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
@@ -38,5 +39,6 @@ func Register(r resource.Registrar) {
 	r.Fill(statefulsession.Filter())
 	r.Fill(extauthz.Filter())
 	r.Fill(extproc.Filter())
+	r.Fill(composite.Filter())
 	r.Fill(certprovider.FileWatcher())
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 	"github.com/xdsforge/xdsforge/internal/extensions/metadata"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/composite"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/extauthz"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/extproc"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
@@ -27,5 +28,6 @@ func Register(r resource.Registrar) {
 	r.Fill(gcpauthn.Metadata())
 	r.Fill(metadata.Address())
 	r.Fill(certprovider.FileWatcher())
+	r.Fill(composite.Filter())
 	lbpolicy.Register(r)
 }

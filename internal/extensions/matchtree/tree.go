@@ -15,15 +15,18 @@ type Call struct {
 	Method string
 	// Metadata has the headers. Names are in lower case.
 	Metadata map[string][]string
-	// Server reports that a server received the call. The fields Remote and TLS are unset on channels.
-	Server bool
-	// Remote is the address of the peer.
-	Remote net.Addr
-	// TLS is the state of the connection. It is nil without TLS.
-	TLS *tls.ConnectionState
-	// ClusterMetadata returns the entries of the cluster's metadata that are of the type google.protobuf.Struct (A83). It is
-	// nil if there is no cluster.
-	ClusterMetadata func() map[string]any
+	// Attributes has further properties, unless it is nil.
+	Attributes Attributes
+}
+
+// Attributes are properties of a call that few expressions read (A103).
+type Attributes interface {
+	// Peer returns the address of the client and the state of its TLS connection. Both are nil on channels, and the state is
+	// nil without TLS.
+	Peer() (net.Addr, *tls.ConnectionState)
+	// ClusterMetadata returns an entry in the metadata of the call's cluster that is of the type google.protobuf.Struct (A83).
+	// It returns false if there is no such entry, and on servers.
+	ClusterMetadata(key string) (map[string]any, bool)
 }
 
 // Header returns the value of a header, as gRPC's matchers see it, and whether it is present.

@@ -1,0 +1,3 @@
+// Package composite parses and validates the configuration of the composite filter (gRFC A103), which chooses other HTTP
+// filters for each call by a matcher (gRFC A106). Package grpcxds/httpfilter/composite runs the filter.
+package composite
