@@ -18,7 +18,7 @@ CLIENTS       ?= 1000
 
 # The modules of this repository. test, lint, tidy, generate and check-generate run in each one
 # and stop at the first failure.
-MODULES       := . internal/connectpeer examples/thirdparty examples/connect store/etcd tools/xdsctl tools/xdsd internal/promcheck internal/etcdtest internal/connectconformance
+MODULES       := . internal/connectpeer examples/thirdparty examples/connect store/etcd cel tools/xdsctl tools/xdsd internal/promcheck internal/etcdtest internal/connectconformance
 in_modules     = @set -e; for dir in $(MODULES); do (cd $$dir && echo "== $$dir: $(1)" && $(1)); done
 
 # The modules that have descriptors.

@@ -1,0 +1,110 @@
+package cel
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/env"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/expr"
+	genproto "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
+
+	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// The limits of an expression.
+const (
+	maxNodes = 10_000
+	// maxDepth is the limit of nested nodes, that of the CEL library.
+	maxDepth = 250
+	// maxLiterals is the limit of nested lists and maps. The time to check them grows with the cube of their depth.
+	maxLiterals = 4
+	// maxRegex is the limit of the instructions of a regular expression (A106).
+	maxRegex = 100
+	// nodeSize is the cost of a node of a compiled expression, in bytes.
+	nodeSize = 1024
+)
+
+// newEnv returns the restricted environment of A106.
+func newEnv() (*cel.Env, error) {
+	subset := env.NewLibrarySubset().SetDisableMacros(true).AddExcludedFunctions(
+		env.NewFunction(operators.Add, env.NewOverload(overloads.AddString, nil, nil), env.NewOverload(overloads.AddBytes, nil, nil), env.NewOverload(overloads.AddList, nil, nil)),
+		env.NewFunction(overloads.TypeConvertString),
+		env.NewFunction(overloads.TypeConvertDyn),
+	)
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	return cel.NewCustomEnv(
+		cel.CustomTypeProvider(provider{registry}),
+		cel.StdLib(cel.StdLibSubset(subset)),
+		cel.RegexProgramSizeLimit(maxRegex),
+		cel.Variable("request", cel.ObjectType(requestType)),
+		cel.Variable("source", cel.ObjectType(sourceType)),
+		cel.Variable("connection", cel.ObjectType(connectionType)),
+		cel.Variable("xds", cel.ObjectType(xdsType)),
+	)
+}
+
+// compile checks an expression again, with the types of A106, and compiles it.
+func compile(dc *resource.DecodeContext, e *cel.Env, m *expr.Expr) (cel.Program, error) {
+	b := &rebuilder{factory: ast.NewExprFactory()}
+	root, err := b.expr(m, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := dc.Spend(b.nodes, nodeSize); err != nil {
+		return nil, err
+	}
+	for _, pattern := range b.patterns { // the limits of the resource apply
+		if _, err := matcher.CompilePart(dc, pattern); err != nil {
+			return nil, err
+		}
+	}
+	message, err := ast.ExprToProto(root)
+	if err != nil {
+		return nil, err
+	}
+	checked, issues := e.Check(cel.ParsedExprToAst(&genproto.ParsedExpr{Expr: message, SourceInfo: new(genproto.SourceInfo)}))
+	if err := issues.Err(); err != nil {
+		return nil, problems(issues)
+	}
+	if !checked.OutputType().IsExactType(cel.BoolType) {
+		return nil, fmt.Errorf("must be of the type bool; it is of the type %s (A106)", checked.OutputType())
+	}
+	if err := checkSums(checked); err != nil {
+		return nil, err
+	}
+	return e.Program(checked, cel.EvalOptions(cel.OptOptimize))
+}
+
+// problems returns the error for an expression that does not check.
+func problems(issues *cel.Issues) error {
+	var texts []string
+	for _, e := range issues.Errors() {
+		texts = append(texts, e.Message)
+	}
+	return errors.New("must be a valid expression with the attributes and functions of A106: " + strings.Join(texts, "; "))
+}
+
+// checkSums returns an error if the operands of a sum could be texts, bytes or lists when the expression is evaluated.
+func checkSums(checked *cel.Ast) error {
+	var err error
+	native := checked.NativeRep()
+	ast.PreOrderVisit(native.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		if x.Kind() != ast.CallKind || x.AsCall().FunctionName() != operators.Add {
+			return
+		}
+		if ids := native.ReferenceMap()[x.ID()].OverloadIDs; len(ids) != 1 {
+			err = errors.New("must not add values of unknown types, which could be texts (A106)")
+		}
+	}))
+	return err
+}

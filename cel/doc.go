@@ -1,0 +1,22 @@
+// Package cel evaluates CEL in the matchers of HTTP filters (gRFC A106). Register it beside the other types of an Env:
+//
+//	xdsforge.WithTypes(grpcxds.Register, cel.Register)
+//
+// Without it, the client rejects resources with CEL. It is a module of its own, because it links the implementation of CEL and
+// the parser generator that this needs.
+//
+// # Expressions
+//
+// The control plane sends checked expressions (cel.expr.CheckedExpr). The package checks them again with the types of A106 when it
+// decodes the resource, and compiles them once. An expression must be of type bool. It must not have comprehensions, messages,
+// conversions to strings, and concatenations of strings, bytes and lists. Regular expressions compile to at most 100 instructions,
+// an expression has at most 10,000 nodes, and each is evaluated at most once for a call.
+//
+// # Attributes
+//
+// The variable request has path, url_path, host, method, headers, referer, useragent, id and query. On channels, host is
+// missing, because gRPC chooses the authority below the filters. The map xds.cluster_metadata.filter_metadata has the metadata of
+// the call's cluster on channels (gRFC A103). On servers, source has address and port, and connection has
+// requested_server_name, tls_version and sha256_peer_certificate_digest. An expression that uses a missing attribute, or fails
+// otherwise, does not match.
+package cel
