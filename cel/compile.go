@@ -87,8 +87,9 @@ func compile(dc *resource.DecodeContext, e *cel.Env, m *expr.Expr) (cel.Program,
 
 // problems returns the error for an expression that does not check.
 func problems(issues *cel.Issues) error {
-	var texts []string
-	for _, e := range issues.Errors() {
+	all := issues.Errors()
+	texts := make([]string, 0, len(all))
+	for _, e := range all {
 		texts = append(texts, e.Message)
 	}
 	return errors.New("must be a valid expression with the attributes and functions of A106: " + strings.Join(texts, "; "))

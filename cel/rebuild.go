@@ -31,7 +31,8 @@ func (b *rebuilder) id() int64 {
 var errComprehension = errors.New("must not have a comprehension (A106)")
 
 func (b *rebuilder) expr(m *expr.Expr, depth int) (ast.Expr, error) {
-	if b.nodes++; b.nodes > maxNodes {
+	b.nodes++
+	if b.nodes > maxNodes {
 		return nil, fmt.Errorf("must have at most %d nodes", maxNodes)
 	}
 	if depth > maxDepth {
@@ -58,7 +59,8 @@ func (b *rebuilder) expr(m *expr.Expr, depth int) (ast.Expr, error) {
 
 // literal copies a list or a map. The types of nested ones are so large that the checker would take minutes for 240 lists.
 func (b *rebuilder) literal(m *expr.Expr, depth int) (ast.Expr, error) {
-	if b.literals++; b.literals > maxLiterals {
+	b.literals++
+	if b.literals > maxLiterals {
 		return nil, fmt.Errorf("must not nest more than %d lists and maps", maxLiterals)
 	}
 	defer func() { b.literals-- }()

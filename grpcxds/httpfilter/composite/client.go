@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 
 	"google.golang.org/grpc"
 
@@ -86,7 +87,7 @@ func begin(run []httpfilter.ClientInterceptor, call *httpfilter.ClientCall, next
 		rest := next
 		if len(opts) > 0 {
 			rest = func(ctx context.Context, more ...grpc.CallOption) (grpc.ClientStream, error) {
-				return next(ctx, append(opts[:len(opts):len(opts)], more...)...)
+				return next(ctx, slices.Concat(opts, more)...)
 			}
 		}
 		return filterchain.Begin(ctx, run[0], call, begin(run[1:], call, rest))
