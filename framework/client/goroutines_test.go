@@ -49,7 +49,7 @@ func TestGoroutinesLinger(t *testing.T) {
 // TestGoroutinesAfterClose expects a closed pool to run functions and to keep no goroutine. A goroutine
 // that stayed would be a deadlock of the bubble.
 func TestGoroutinesAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		p := new(goroutinePool)
 		release := make(chan struct{})
 		p.start(func() { <-release })
