@@ -252,7 +252,6 @@ type scratch struct {
 	found     []uint32 // by number of the resource: an item of the type cache, plus one; 0: none
 	unchanged []authority.Unchanged
 	group     [64]candidate
-	touched   byte // keeps the compiler from removing reads ahead
 
 	left       []uint32 // resources, from 0, that are not in results: unwatched, as far as is known
 	asks       question
