@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,15 @@ func (v *Violations) Add(p Path, value any, rule string) {
 		return
 	}
 	v.list = append(v.list, violation(p, show(value), rule))
+}
+
+// AddFirst is [Violations.Add], unless there is a violation of the value at p. A decoder reports a number
+// without a constant by it, which a rule about the value may have reported.
+func (v *Violations) AddFirst(p Path, value any, rule string) {
+	path := violation(p, "", "").Path
+	if !slices.ContainsFunc(v.list, func(o Violation) bool { return o.Path == path }) {
+		v.Add(p, value, rule)
+	}
 }
 
 // violation returns a violation of texts that may quote the resource: a path contains map keys, a

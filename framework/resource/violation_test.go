@@ -48,6 +48,22 @@ func TestViolationsPrintPathValueAndRule(t *testing.T) {
 	}
 }
 
+// A value has one violation by AddFirst at most, and none beside others.
+func TestFirstViolationsOfValues(t *testing.T) {
+	var root *Path
+	var v Violations
+	v.Add(root.Item("colors", 1), 7, "must be defined")
+	v.AddFirst(root.Item("colors", 1), 7, "must be red")
+	v.AddFirst(root.Item("colors", 2), 8, "must be red")
+	v.AddFirst(root.Item("colors", 2), 8, "must be green")
+	v.AddFirst(root.Field("colors"), nil, "must be short")
+	v.Add(root.Item("colors", 2), 8, "must be even")
+	const want = "colors[1] = 7; must be defined, and colors[2] = 8; must be red, and colors; must be short, and colors[2] = 8; must be even"
+	if got := v.Err().Error(); got != want {
+		t.Errorf("error = %s\nwant    %s", got, want)
+	}
+}
+
 func TestNestedViolationsKeepTheirPaths(t *testing.T) {
 	var root *Path
 	var inner, outer Violations

@@ -219,7 +219,7 @@ func messageDecodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_Conn
 	switch x {
 	case listenerv3.FilterChainMatch_ANY, listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK, listenerv3.FilterChainMatch_EXTERNAL:
 	default:
-		v.Add(p, x, "must be one of ANY, SAME_IP_OR_LOOPBACK, EXTERNAL")
+		v.AddFirst(p, x, "must be one of ANY, SAME_IP_OR_LOOPBACK, EXTERNAL")
 	}
 	return SourceType(x)
 }

@@ -147,7 +147,7 @@ func decodeRequireTLS(p resource.Path, x routev3.VirtualHost_TlsRequirementType,
 	switch x {
 	case routev3.VirtualHost_NONE, routev3.VirtualHost_EXTERNAL_ONLY, routev3.VirtualHost_ALL:
 	default:
-		v.Add(p, x, "must be one of NONE, EXTERNAL_ONLY, ALL")
+		v.AddFirst(p, x, "must be one of NONE, EXTERNAL_ONLY, ALL")
 	}
 	return RequireTLS(x)
 }

@@ -150,7 +150,7 @@ func messageDecodeRequireTLS(p resource.Path, x routev3.VirtualHost_TlsRequireme
 	switch x {
 	case routev3.VirtualHost_NONE, routev3.VirtualHost_EXTERNAL_ONLY, routev3.VirtualHost_ALL:
 	default:
-		v.Add(p, x, "must be one of NONE, EXTERNAL_ONLY, ALL")
+		v.AddFirst(p, x, "must be one of NONE, EXTERNAL_ONLY, ALL")
 	}
 	return RequireTLS(x)
 }

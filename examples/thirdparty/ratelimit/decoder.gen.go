@@ -131,7 +131,7 @@ func decodeKind(p resource.Path, x ratelimitpb.Kind, v *resource.Violations) Kin
 	switch x {
 	case ratelimitpb.Kind_KIND_UNSPECIFIED, ratelimitpb.Kind_KIND_INTERNAL, ratelimitpb.Kind_KIND_PARTNER:
 	default:
-		v.Add(p, x, "must be one of KIND_UNSPECIFIED, KIND_INTERNAL, KIND_PARTNER")
+		v.AddFirst(p, x, "must be one of KIND_UNSPECIFIED, KIND_INTERNAL, KIND_PARTNER")
 	}
 	return Kind(x)
 }

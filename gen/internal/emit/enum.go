@@ -35,7 +35,7 @@ func (e *emitter) decodeEnum(enum *model.Enum) jen.Code {
 		for i, v := range enum.Values {
 			wording[i] = string(v.Value.Desc.Name())
 		}
-		other = e.Src("v.Add(p, x, $)", jen.Lit(OneOf(wording)))
+		other = e.Src("v.AddFirst(p, x, $)", jen.Lit(OneOf(wording)))
 	}
 	values := make([]jen.Code, len(enum.Values))
 	for i, v := range enum.Values {

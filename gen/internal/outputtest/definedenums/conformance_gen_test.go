@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "9445f169b347c2f7",
+		Sum:        "3d6bc58bf38a9224",
 	})
 }

@@ -4,6 +4,7 @@ package definedenums
 
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
@@ -21,7 +22,7 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(m, v)
-	u.decode(m)
+	u.decode(m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -29,6 +30,23 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing) {
+func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
+	var p resource.Path // the message itself
 	u.Text = m.GetText()
+	u.Color = decodeColor(p.Field("color"), m.GetColor(), v)
+	u.Colors = convert.Slice[Color](len(m.GetColors()))
+	for i, x := range m.GetColors() {
+		q := p.Item("colors", i)
+		u.Colors = append(u.Colors, decodeColor(q, x, v))
+	}
+}
+
+// decodeColor reads one Color.
+func decodeColor(p resource.Path, x testpb.Color, v *resource.Violations) Color {
+	switch x {
+	case testpb.Color_COLOR_UNSPECIFIED, testpb.Color_COLOR_RED, testpb.Color_COLOR_GREEN, testpb.Color_COLOR_BLUE:
+	default:
+		v.AddFirst(p, x, "must be one of COLOR_UNSPECIFIED, COLOR_RED, COLOR_GREEN, COLOR_BLUE")
+	}
+	return Color(x)
 }

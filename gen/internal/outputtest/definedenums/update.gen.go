@@ -5,6 +5,7 @@ package definedenums
 import (
 	"iter"
 	"log/slog"
+	"slices"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -21,12 +22,30 @@ const messageName = "xdsforge.test.v1.Thing"
 //
 // It is immutable and safe to share.
 type Update struct {
-	Text string
+	Text   string
+	Color  Color
+	Colors []Color
 
 	meta resource.Meta
 }
 
 var _ resource.Update = (*Update)(nil)
+
+// Color is a value of xdsforge.test.v1.Color.
+type Color int32
+
+// The values of Color.
+const (
+	ColorUnspecified = Color(testpb.Color_COLOR_UNSPECIFIED)
+	ColorRed         = Color(testpb.Color_COLOR_RED)
+	ColorGreen       = Color(testpb.Color_COLOR_GREEN)
+	ColorBlue        = Color(testpb.Color_COLOR_BLUE)
+)
+
+// String returns the value's name in xdsforge.test.v1.Color.
+func (x Color) String() string {
+	return testpb.Color(x).String()
+}
 
 // Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
@@ -94,5 +113,7 @@ func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o
 	}
-	return u.Text == o.Text
+	return u.Text == o.Text &&
+		u.Color == o.Color &&
+		slices.Equal(u.Colors, o.Colors)
 }

@@ -57,7 +57,7 @@ func decodeColor(p resource.Path, x testpb.Color, v *resource.Violations) Color 
 	switch x {
 	case testpb.Color_COLOR_UNSPECIFIED, testpb.Color_COLOR_RED, testpb.Color_COLOR_GREEN, testpb.Color_COLOR_BLUE:
 	default:
-		v.Add(p, x, "must be one of COLOR_UNSPECIFIED, COLOR_RED, COLOR_GREEN, COLOR_BLUE")
+		v.AddFirst(p, x, "must be one of COLOR_UNSPECIFIED, COLOR_RED, COLOR_GREEN, COLOR_BLUE")
 	}
 	return Color(x)
 }
@@ -75,7 +75,7 @@ func decodePrimary(p resource.Path, x testpb.Color, v *resource.Violations) Prim
 	switch x {
 	case testpb.Color_COLOR_UNSPECIFIED, testpb.Color_COLOR_RED, testpb.Color_COLOR_BLUE:
 	default:
-		v.Add(p, x, "must be one of COLOR_UNSPECIFIED, COLOR_RED, COLOR_BLUE")
+		v.AddFirst(p, x, "must be one of COLOR_UNSPECIFIED, COLOR_RED, COLOR_BLUE")
 	}
 	return Primary(x)
 }

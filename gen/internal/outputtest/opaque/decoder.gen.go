@@ -77,7 +77,7 @@ func decodeKind(p resource.Path, x opaquepb.Kind, v *resource.Violations) Kind {
 	switch x {
 	case opaquepb.Kind_KIND_UNSPECIFIED, opaquepb.Kind_KIND_ONE:
 	default:
-		v.Add(p, x, "must be one of KIND_UNSPECIFIED, KIND_ONE")
+		v.AddFirst(p, x, "must be one of KIND_UNSPECIFIED, KIND_ONE")
 	}
 	return Kind(x)
 }
