@@ -26,8 +26,9 @@ const (
 	AllDepth = 12
 )
 
-// Derive returns the rules of the fields of a message and of the messages in it, in the order
-// of the fields. find finds the messages of the libraries.
+// Derive returns the rules of the fields of a message and of the messages in it, in the order of the fields.
+// A message that contains itself, and one that is deeper, has the rule to fulfil its annotations for
+// protoc-gen-validate. find finds the messages of the libraries.
 func Derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error)) []Rule {
 	return derive(m, depth, find, nil, "", []*protogen.Message{m})
 }
@@ -60,7 +61,13 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		if f.Desc.IsMap() {
 			name, of = name+".value", f.Message.Fields[1].Message
 		}
-		if of == nil || slices.Contains(above, of) || len(path) == depth || of.Desc.ParentFile().Package() == "google.protobuf" || skipped(f, find) {
+		if of == nil || of.Desc.ParentFile().Package() == "google.protobuf" || skipped(f, find) {
+			continue
+		}
+		if slices.Contains(above, of) || len(path) == depth {
+			if pgv := sources()[0]; pgv.annotates(of, find, nil) {
+				out = append(out, Rule{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", join(path, name), pgv.why)})
+			}
 			continue
 		}
 		inner := ""
@@ -70,6 +77,24 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		out = append(out, derive(of, depth, find, append(slices.Clone(path), name), inner, append(slices.Clone(above), of))...)
 	}
 	return out
+}
+
+// annotates reports whether the fields of a message, or of the messages in it, have rules of the library.
+func (s source) annotates(m *protogen.Message, find func(string) (*protogen.Message, error), seen map[*protogen.Message]bool) bool {
+	if seen == nil {
+		seen = make(map[*protogen.Message]bool)
+	}
+	if seen[m] || s.disabled(m) {
+		return false
+	}
+	seen[m] = true
+	return slices.ContainsFunc(m.Oneofs, s.requiredOneof) || slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+		of := f.Message
+		if f.Desc.IsMap() {
+			of = of.Fields[1].Message
+		}
+		return s.fieldRules(f, find) != nil || of != nil && s.annotates(of, find, seen)
+	})
 }
 
 // skipped reports whether the rules in the message of a field do not apply: if an option says

@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -109,6 +110,9 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 			value = f.Scalar(x, p)
 		}
 		broken, shown := r.Broken(f, value)
+		if !p.ToList() {
+			broken = f.orInvalid(x, p, broken)
+		}
 		return []jen.Code{f.If(init, f.And(append(conds, guard, broken)...), f.Violation(f.Here().Below(p), shown, text))}
 	}
 	if p.Last().Part != nil {
@@ -117,9 +121,31 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 	return f.When(conds, f.nested(func(index, element string) []jen.Code {
 		item := f.pathName()
 		broken, shown := r.Broken(f, f.Scalar(jen.Id(element), p))
+		broken = f.orInvalid(jen.Id(element), p, broken)
 		body := f.If(nil, broken, f.Violation(Place{variable: item}, shown, text))
 		return []jen.Code{f.loop(index, element, m, p, f.Here(), item, []jen.Code{body})}
 	}))
+}
+
+// orInvalid adds to a condition that x, the value at a path, is a Duration beyond the limits of its type. A field
+// that reads the Duration reports that itself.
+func (f *Func) orInvalid(x jen.Code, p model.Path, broken jen.Code) jen.Code {
+	if p.Class() != model.Duration || slices.ContainsFunc(f.structs(), func(s *model.Struct) bool { return s.Message == p.From && reads(s, p.String()) }) {
+		return broken
+	}
+	return f.Or(f.Src("!$.IsValid()", x), broken)
+}
+
+// reads reports whether a field of a struct, or of a struct in it, always reads the value at a path.
+func reads(s *model.Struct, path string) bool {
+	return slices.ContainsFunc(s.Fields, func(d *model.Field) bool {
+		v, inner := d.Value.(model.StructOf)
+		inner = inner && v.Any == nil && v.Struct.Keep == nil && v.Struct.Stop == nil
+		return d.When.Empty() && (inner && len(d.Paths) == 0 && reads(v.Struct, path) || slices.ContainsFunc(d.Paths, func(o model.Path) bool {
+			rest, below := strings.CutPrefix(path, o.String()+".")
+			return o.String() == path || inner && below && reads(v.Struct, rest)
+		}))
+	})
 }
 
 // entries writes a check of the keys or values of a map. The path of an entry is only built for a
@@ -157,6 +183,13 @@ func (f *Func) operand(m string, p model.Path) (init, guard, x jen.Code) {
 		guard = f.Presence(m, p, true)
 	}
 	return init, guard, x
+}
+
+// Messages runs a statement with the place and the whole message for each message at a path.
+func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
+	return f.Each(m, p, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+		return []jen.Code{f.Src(statement, f.path(at), f.askedMessage(x, p.Message()))}
+	})
 }
 
 // callCheck calls a validate hook, unless there is no message for it.

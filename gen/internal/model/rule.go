@@ -128,7 +128,7 @@ func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descri
 		if d.At.Given() || d.When != nil {
 			b.bag.Add(d.Pos, diag.Conflict, "the rules of annotations have paths and conditions of their own")
 		}
-		from := b.annotations(m, d.From.Pos)
+		from := b.annotations(m, d.From.Pos, annotation.AllDepth)
 		if len(from) == 0 {
 			b.bag.Add(d.From.Pos, diag.RuleKind, "%s has no annotations that become rules", Short(m))
 		}
@@ -137,10 +137,10 @@ func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descri
 	return out
 }
 
-// annotations returns the rules of the annotations of a message and of the messages in it.
-func (b *builder) annotations(m *protogen.Message, at diag.Pos) []descriptor.Rule {
+// annotations returns the rules of the annotations of a message and of the messages in it, down to a depth.
+func (b *builder) annotations(m *protogen.Message, at diag.Pos, depth int) []descriptor.Rule {
 	var texts []string
-	for _, r := range annotation.Derive(m, annotation.AllDepth, b.index.Message) {
+	for _, r := range annotation.Derive(m, depth, b.index.Message) {
 		if r.Line != "" {
 			texts = append(texts, r.Line)
 		}
@@ -157,7 +157,7 @@ func (b *builder) drift(m *protogen.Message, rules []descriptor.Rule) {
 			continue
 		}
 		if now == nil {
-			now = append(make([]descriptor.Rule, 0), b.annotations(m, d.Pos)...)
+			now = slices.Concat(make([]descriptor.Rule, 0), b.annotations(m, d.Pos, annotation.AllDepth), b.annotations(m, d.Pos, annotation.Depth))
 		}
 		if slices.ContainsFunc(now, func(r descriptor.Rule) bool { return r.String() == d.String() }) {
 			continue

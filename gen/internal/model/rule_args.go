@@ -163,6 +163,9 @@ func (a *RuleArgs) MarkPresence(paths []Path) {
 	}
 }
 
+// MarkWhole notes that the code of the rule takes the message as a whole.
+func (a *RuleArgs) MarkWhole() { a.pkg.Uses.hooked(a.Path.Message()) }
+
 // Once reports whether the values of a key are different.
 func (a *RuleArgs) Once(key string) bool { return a.once(a.List(key)) }
 

@@ -36,10 +36,10 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	if m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetBaseInterval() == nil {
 		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.base_interval"), nil, "must be set when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetBaseInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && x.AsDuration() < time.Millisecond {
+	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetBaseInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() < time.Millisecond) {
 		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.base_interval"), x.AsDuration(), "must be at least 1ms when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && x.AsDuration() <= 0 {
+	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
 		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.max_interval"), x.AsDuration(), "must be above 0s when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
 	}
 	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority() != nil && x == "" {
@@ -93,10 +93,10 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	if m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetBaseInterval() == nil {
 		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.base_interval"), nil, "must be set when grpc_service.retry_policy.retry_back_off is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetBaseInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && x.AsDuration() < time.Millisecond {
+	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetBaseInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() < time.Millisecond) {
 		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.base_interval"), x.AsDuration(), "must be at least 1ms when grpc_service.retry_policy.retry_back_off is set (PGV)")
 	}
-	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && x.AsDuration() <= 0 {
+	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
 		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.max_interval"), x.AsDuration(), "must be above 0s when grpc_service.retry_policy.retry_back_off is set (PGV)")
 	}
 	if x := m.GetGrpcService().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetRetryPolicy().GetRetryPriority() != nil && x == "" {

@@ -13,7 +13,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetPrecise(); x <= 0 || x >= 1 {
 		v.Add(p.Field("precise"), x, "must be above 0 and below 1")
 	}
-	if x := m.GetTimeout(); x != nil && x.AsDuration() <= 0 {
+	if x := m.GetTimeout(); x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
 		v.Add(p.Field("timeout"), x.AsDuration(), "must be above 0s")
 	}
 	for i, x := range m.GetNumbers() {

@@ -57,12 +57,12 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetScore(); x != nil && (x.GetValue() < 0 || x.GetValue() > 1) {
 		v.Add(p.Field("score"), x.GetValue(), "must be between 0 and 1")
 	}
-	if x := m.GetTimeout(); x != nil && (x.AsDuration() < 0 || x.AsDuration() > time.Hour) {
+	if x := m.GetTimeout(); x != nil && (!x.IsValid() || (x.AsDuration() < 0 || x.AsDuration() > time.Hour)) {
 		v.Add(p.Field("timeout"), x.AsDuration(), "must be between 0s and 1h0m0s")
 	}
 	for i, x := range m.GetTimeouts() {
 		q := p.Item("timeouts", i)
-		if x.AsDuration() < time.Millisecond {
+		if !x.IsValid() || x.AsDuration() < time.Millisecond {
 			v.Add(q, x.AsDuration(), "must be at least 1ms")
 		}
 	}

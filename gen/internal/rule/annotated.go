@@ -1,0 +1,42 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Annotated is the rule that a message fulfils its own annotations.
+func (kinds) Annotated() model.RuleKind {
+	return model.RuleKind{
+		Keys: one(descriptor.KindTrue, "annotated", "The message and those in it, to any depth, must fulfil the options of protoc-gen-validate in their proto files. Of a list or map, each element is checked."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: part, annotated: true}", Wording: "must fulfil its annotations"},
+		},
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			fits := a.Fits(a.Class() == model.Message && a.Path.Message() != nil && len(a.Path.Steps) > 0, "a message")
+			if fits {
+				a.MarkWhole()
+			}
+			return annotated{}, fits
+		},
+	}
+}
+
+type annotated struct{}
+
+// Reach implements [model.Rule].
+func (annotated) Reach() model.Reach { return model.ReachMessage }
+
+// Wording implements [model.Rule]. Violations have the wordings of the options.
+func (annotated) Wording() string { return "must fulfil its annotations" }
+
+// Code implements [emit.Coder].
+func (annotated) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	return f.When(conds, f.Messages(m, c.Path, "v.AddMessage($, $)"))
+}
+
+// Opaque implements [schema.Opaque].
+func (annotated) Opaque() {}
