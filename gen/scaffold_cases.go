@@ -9,15 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/compiler/protogen"
-
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
 
-// mostCases is the number of test cases of a new package, about, beside the one without violations.
-// Fields of outer messages come first.
-const mostCases = 200
+// mostCases is the number of test cases of a new package, about, beside the one without violations. It is
+// enough for all messages of Envoy but its largest ones. Fields of outer messages come first.
+const mostCases = 500
 
 // A ruled is a field or oneof of the resource, or of a message in it, with the rules about it.
 type ruled struct {
@@ -30,13 +28,15 @@ func (r ruled) name() string { return model.Path{Steps: r.path}.InViolation() }
 
 // cases returns test cases for the rules of the descriptor. For each rule, one case breaks it and no
 // other. For each field with such cases, one case breaks no rule, unless the case without violations has
-// its value. A rule for which no such value is known has no case.
+// its value. A rule for which no such value is known has no case: one that only generated code can check,
+// such as a sum or `unique` with paths, a limit of entries of a map that is above 12, and `annotated`, whose
+// violations have texts of protoc-gen-validate.
 func (d *draft) cases(folder string) []File {
 	w := caseWriter{draft: d, folder: folder, taken: make(map[string]bool)}
 	fields := ruledFields(nil, d.rules, nil)
 	slices.SortStableFunc(fields, func(a, b ruled) int { return cmp.Compare(len(a.path), len(b.path)) })
 	for _, f := range fields {
-		if f.name() != d.NameField && len(w.files) < mostCases {
+		if len(w.files) < mostCases {
 			w.field(f)
 		}
 	}
@@ -80,57 +80,43 @@ func (w *caseWriter) field(r ruled) {
 	}
 	broken := make(map[*model.Check]bool)
 	var right map[string]any
-	last := r.path[len(r.path)-1]
-	for _, x := range schema.Candidates(last, r.checks) {
-		if w.readsEnum(last.Field) && hasNumber(x) {
-			continue // a field of the update with `enum: all` reports it, too
-		}
+	try := func(x any) {
 		resource := schema.Copy(valid)
 		schema.Set(resource, r.path, x)
-		schema.Repair(w.rules, resource, r.checks...) // what the value requires
-		verdict := schema.Evaluate(w.rules, resource)
+		schema.Repair(w.whole, resource, r.checks...) // the values that this one requires
+		verdict, whole := schema.Evaluate(w.rules, resource), schema.Evaluate(w.whole, resource)
 		switch {
+		case whole.Opaque:
 		case slices.ContainsFunc(verdict.Unknown, func(c *model.Check) bool { return slices.Contains(r.checks, c) }):
-		case len(verdict.Violations) != len(schema.Evaluate(w.whole, resource).Violations): // an annotation without a rule decides, too
+		case len(verdict.Violations) != len(whole.Violations): // an annotation without a rule decides, too
 		case len(verdict.Violations) == 0 && x != nil && right == nil:
 			right = resource
 		case len(verdict.Violations) == 1 && slices.Contains(r.checks, verdict.Violations[0].Check) && !broken[verdict.Violations[0].Check]:
 			broken[verdict.Violations[0].Check] = true
-			w.add("wrong_", r.name(), "A value of %s that breaks a rule.", resource, verdict.Violations[0].Text)
+			w.add("wrong_", r, "A value of %s that breaks a rule.", resource, verdict.Violations[0].Text)
 		}
 	}
+	for _, x := range schema.Candidates(r.path[len(r.path)-1], r.checks) {
+		try(x)
+	}
+	for _, x := range schema.Long(right, r.path, r.checks) {
+		try(x)
+	}
 	if len(broken) > 0 && right != nil && asJSON(right) != w.Minimal {
-		w.add("right_", r.name(), "A value of %s that breaks no rule.", right, "ok")
+		w.add("right_", r, "A value of %s that breaks no rule.", right, "ok")
 	}
 }
 
-// readsEnum reports whether the descriptor suggests a field that reads an enum, or several.
-func (d *draft) readsEnum(f *protogen.Field) bool {
-	if f == nil || f.Enum == nil {
-		return false
-	}
-	parent := string(f.Parent.Desc.FullName())
-	return parent == d.Message || slices.ContainsFunc(d.Structs, func(s model.SuggestedStruct) bool { return len(s.Fields) > 0 && s.Message == parent })
-}
-
-// hasNumber reports whether a value is a number, or a list with a number.
-func hasNumber(x any) bool {
-	if list, ok := x.([]any); ok {
-		return slices.ContainsFunc(list, hasNumber)
-	}
-	_, ok := x.(float64)
-	return ok
-}
-
-// add adds a case about the field at a path.
-func (w *caseWriter) add(prefix, path, title string, resource map[string]any, want string) {
+// add adds a case about a field.
+func (w *caseWriter) add(prefix string, about ruled, title string, resource map[string]any, want string) {
+	path := about.name()
 	name := prefix + strings.ReplaceAll(path, ".", "_")
 	for i := 2; w.taken[name]; i++ {
 		name = prefix + strings.ReplaceAll(path, ".", "_") + strconv.Itoa(i)
 	}
 	w.taken[name] = true
 	title = fmt.Sprintf(title, path)
-	if w.NameField == "" {
+	if w.NameField == "" || path == w.NameField {
 		title += "\n-- name --\nexample"
 	}
 	w.files = append(w.files, File{

@@ -3,6 +3,7 @@ package gen
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
@@ -37,14 +39,17 @@ func draftOf(t *testing.T, message, goPackage string) (*draft, *protoindex.Index
 	return d, index
 }
 
-// Most rules of a new package have a case that breaks only this rule. The other cases break none. Test
-// scripts run the cases with decoders.
+// Each rule of a new package has a case that breaks only this rule. The other cases break none. Test scripts
+// run the cases with decoders.
 func TestCases(t *testing.T) {
-	for message, least := range map[string]int{
-		"envoy.config.rbac.v3.RBAC":                                   96,
-		"envoy.config.core.v3.GrpcService":                            100,
-		"envoy.extensions.filters.http.ext_authz.v3.ExtAuthz":         98,
-		"envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor": 79,
+	for _, message := range []string{
+		"envoy.config.rbac.v3.RBAC",
+		"envoy.config.core.v3.GrpcService",
+		"envoy.config.ratelimit.v3.RateLimitServiceConfig",
+		"envoy.config.route.v3.VirtualHost",
+		"envoy.config.trace.v3.OpenTelemetryConfig",
+		"envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
+		"envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
 	} {
 		t.Run(message, func(t *testing.T) {
 			d, index := draftOf(t, message, "")
@@ -62,16 +67,32 @@ func TestCases(t *testing.T) {
 				if err := protojson.Unmarshal([]byte(resource), dynamicpb.NewMessage(m.Desc)); err != nil {
 					t.Errorf("%s: %v", f.Path, err)
 				}
-				if strings.HasPrefix(filepath.Base(f.Path), "wrong_") {
-					wrong[want] = true
-				} else {
+				if !strings.HasPrefix(filepath.Base(f.Path), "wrong_") {
 					right++
+					continue
+				}
+				path, rule, _ := strings.Cut(strings.TrimSpace(want), "; ")
+				path, _, _ = strings.Cut(path, " = ")
+				wrong[regexp.MustCompile(`\[[^]]*\]`).ReplaceAllString(path, "")+"; "+rule] = true
+			}
+			for _, f := range ruledFields(nil, d.rules, nil) {
+				for _, c := range f.checks {
+					if _, ok := c.Rule.(schema.Opaque); ok {
+						continue
+					}
+					if rule := f.name() + "; " + emit.RuleText(c); !wrong[rule] {
+						t.Errorf("no case breaks only this rule: %s", rule)
+					}
 				}
 			}
 			rules := len(d.Rules) - len(d.Hooks)
-			t.Logf("%d rules, %d cases that break one, %d that break none", rules, len(wrong), right)
-			if 100*len(wrong) < least*rules || 3*right < len(wrong) {
-				t.Errorf("%d of %d rules have a case, %d cases break none; want at least %d %%", len(wrong), rules, right, least)
+			for _, r := range d.Rules {
+				if strings.Contains(r.Line, ", annotated: true") {
+					rules--
+				}
+			}
+			if len(wrong) != rules || 3*right < len(wrong) {
+				t.Errorf("%d rules, %d cases that break one, %d that break none; want a case for each rule, and many of the others", rules, len(wrong), right)
 			}
 		})
 	}

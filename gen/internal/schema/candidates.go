@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ import (
 
 // The sizes above which there are no candidates.
 const (
-	mostElements = 12    // of lists and maps
+	mostElements = 12    // of lists and maps; lists of [Long] have more
+	mostRepeated = 2000  // of lists of equal elements
 	mostBytes    = 17000 // of texts and bytes: Envoy's limit of headers is 16384
 )
 
@@ -30,8 +32,14 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 	out := []any{nil}
 	switch f := s.Field; {
 	case f == nil:
+		size := func(f *protogen.Field) int {
+			if slices.ContainsFunc(fieldsOf(f), func(inner *protogen.Field) bool { return inner.Message == s.Oneof.Parent }) {
+				return math.MaxInt // it leads back to the message of the oneof
+			}
+			return len(fieldsOf(f))
+		}
 		members := slices.SortedStableFunc(slices.Values(s.Oneof.Fields), func(a, b *protogen.Field) int {
-			return cmp.Compare(len(fieldsOf(a)), len(fieldsOf(b)))
+			return cmp.Compare(size(a), size(b))
 		})
 		for _, f := range members {
 			out = append(out, object{string(f.Desc.Name()): scalars(f, nil)[0]})
@@ -44,7 +52,7 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		for _, x := range values {
 			out = append(out, object{fmt.Sprint(keys[0]): x})
 		}
-		for _, n := range lengths(checks) {
+		for _, n := range lengths(checks, 1, mostElements) {
 			entries := make(object, n)
 			for i := range n {
 				entries[strings.Repeat(fmt.Sprint(keys[0]), i+1)] = values[0]
@@ -56,11 +64,23 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		for _, x := range values {
 			out = append(out, []any{x})
 		}
-		for _, n := range lengths(checks) {
+		for _, n := range lengths(checks, 1, mostElements) {
 			out = append(out, slices.Repeat(values, n)[:n], slices.Repeat(values[:1], n))
 		}
 	default:
 		out = append(out, scalars(f, checks)...)
+	}
+	return out
+}
+
+// Long returns long lists to try for the list at a path, near the limits of rules about it. They repeat the
+// first element in a message.
+func Long(message map[string]any, path []model.Step, checks []*model.Check) []any {
+	var out []any
+	if list, ok := get(message, path).([]any); ok && len(list) > 0 {
+		for _, n := range lengths(checks, mostElements+1, mostRepeated) {
+			out = append(out, slices.Repeat(list[:1], n))
+		}
 	}
 	return out
 }
@@ -93,8 +113,8 @@ func broken(checks []*model.Check, x any) int {
 	return n
 }
 
-// lengths are the lengths of lists or maps near the limits of rules.
-func lengths(checks []*model.Check) []int {
+// lengths are the lengths of lists or maps near the limits of rules, which are within bounds.
+func lengths(checks []*model.Check, least, most int) []int {
 	var out []int
 	for _, c := range checks {
 		if c.Elements {
@@ -107,7 +127,7 @@ func lengths(checks []*model.Check) []int {
 				limit, ok = 1, true
 			}
 			for n := limit - 1; ok && n <= limit+1; n++ {
-				if n > 0 && n <= mostElements {
+				if n >= least && n <= most {
 					out = append(out, n)
 				}
 			}
@@ -173,6 +193,9 @@ func near(c *model.Check, class model.Class) []any {
 	if inner, ok := s["not"].(object); ok {
 		s = inner
 	}
+	if pattern, ok := s["pattern"].(string); ok {
+		out = append(out, parted(pattern)...)
+	}
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		limits, listed := s[key].([]any)
 		if !listed {
@@ -194,6 +217,19 @@ func near(c *model.Check, class model.Class) []any {
 		}
 		return true
 	})
+}
+
+// parted are texts with a part, at their start, at their end, and alone. It is that of a pattern without
+// other parts.
+func parted(pattern string) []any {
+	re, err := regexp.Compile(strings.Trim(pattern, "^$"))
+	if err != nil {
+		return nil
+	}
+	if part, complete := re.LiteralPrefix(); complete {
+		return []any{part, part + "a", "a" + part}
+	}
+	return nil
 }
 
 // around are values of a class at, above and below a limit.

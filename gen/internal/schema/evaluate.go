@@ -25,6 +25,7 @@ type Violation struct {
 type Verdict struct {
 	Violations []Violation
 	Unknown    []*model.Check // rules that only generated code can check
+	Opaque     bool           // there is a message with an [Opaque] rule
 }
 
 // Evaluate checks a message by the rules of its scope. The message is in the form of encoding/json, with
@@ -56,6 +57,10 @@ func (v *Verdict) scope(s *model.Scope, m object, at string) {
 // check checks a rule about the value at a path of a message, or about its elements.
 func (v *Verdict) check(s *model.Scope, c *model.Check, m object, at string) {
 	x := lookup(m, c.Path.Steps)
+	if _, ok := c.Rule.(Opaque); ok {
+		v.Opaque = v.Opaque || len(c.Path.Steps) == 0 || x != nil
+		return
+	}
 	broken := Violation{Check: c, Text: at, scope: s, message: m}
 	if !c.Elements {
 		v.value(broken, x, there(c.Path, m))

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/compiler/protogen"
 
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -18,7 +19,9 @@ const mostRepairs = 200
 // checks. It reports whether it found such values.
 func Repair(s *model.Scope, message map[string]any, apart ...*model.Check) bool {
 	for range mostRepairs {
-		broken := slices.DeleteFunc(Evaluate(s, message).Violations, func(v Violation) bool { return slices.Contains(apart, v.Check) })
+		broken := slices.DeleteFunc(Evaluate(s, message).Violations, func(v Violation) bool {
+			return slices.ContainsFunc(apart, func(c *model.Check) bool { return same(c, v.Check) })
+		})
 		if len(broken) == 0 {
 			return true
 		}
@@ -27,6 +30,11 @@ func Repair(s *model.Scope, message map[string]any, apart ...*model.Check) bool 
 		}
 	}
 	return false
+}
+
+// same reports whether two checks are of the same rule about a field. They can be in different scopes.
+func same(a, b *model.Check) bool {
+	return a == b || a.Path.From == b.Path.From && a.Path.String() == b.Path.String() && emit.RuleText(a) == emit.RuleText(b)
 }
 
 // repair sets a value that breaks no rule about the field. Messages in it may break others.
@@ -72,6 +80,18 @@ func Set(message map[string]any, path []model.Step, x any) {
 			m[name] = Copy(x)
 		}
 	}
+}
+
+// get returns the value at a path that [Set] has set. It is nil if there is none.
+func get(message object, path []model.Step) any {
+	for _, s := range path[:len(path)-1] {
+		x := message[nameOf(s)]
+		if x == nil {
+			return nil
+		}
+		message = within(s, x)
+	}
+	return message[nameOf(path[len(path)-1])]
 }
 
 // nameOf is the name of the field of a step.

@@ -26,6 +26,9 @@ type Limited interface {
 	Limits(p model.Path) map[string]any
 }
 
+// An Opaque is a rule about a message that only generated code can check.
+type Opaque interface{ Opaque() }
+
 // holds reports whether a value, nil if it is absent, fulfils a rule. It is not known for all rules.
 func holds(c *model.Check, x any, there bool) (ok, known bool) {
 	switch r := c.Rule.(type) {
