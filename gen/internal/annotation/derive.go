@@ -367,6 +367,12 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 		if v.Uint() > 0 || name == "max_len" {
 			size(strings.Replace(name, "len", "chars", 1))
 		}
+	case text && d.element && (name == "min_bytes" || name == "max_bytes"):
+		if v.Uint() > 0 || name == "max_bytes" {
+			size(name)
+		}
+	case text && d.element && name == "len_bytes" && v.Uint() > 0:
+		d.add(fmt.Sprintf("min_bytes: %d, max_bytes: %d", v.Uint(), v.Uint()))
 	case text && name == "len":
 		d.add(fmt.Sprintf("min_chars: %d, max_chars: %d", v.Uint(), v.Uint()))
 	case !d.element && (name == "min_bytes" || name == "min_items" || name == "min_pairs" || name == "min_len"):

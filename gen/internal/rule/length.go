@@ -63,13 +63,14 @@ type unit int
 const (
 	element unit = iota
 	octet
-	textByte // of a text, which a violation shows
+	textByte    // of a text, which a violation shows
+	elementByte // of each text of a list
 	character
 )
 
 // Reach implements [model.Rule].
 func (r length) Reach() model.Reach {
-	if r.unit == character {
+	if r.unit >= elementByte {
 		return model.ReachElement
 	}
 	return model.ReachField
@@ -78,7 +79,7 @@ func (r length) Reach() model.Reach {
 // Wording implements [model.Rule].
 func (r length) Wording() string {
 	count := func(n int) string {
-		name := [...]string{"element", "byte", "byte", "character"}[r.unit]
+		name := [...]string{"element", "byte", "byte", "byte", "character"}[r.unit]
 		if n == 1 {
 			return "1 " + name
 		}

@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "37717087b8accf97",
+		Sum:        "6162143fe6407c5c",
 	})
 }

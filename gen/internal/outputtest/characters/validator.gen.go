@@ -24,6 +24,15 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetAlias(); x != nil && x.GetValue() == "" {
 		v.Add(p.Field("alias"), x.GetValue(), "must not be empty")
 	}
+	for i, x := range m.GetTags() {
+		q := p.Item("tags", i)
+		if len(x) < 1 || len(x) > 2 {
+			v.Add(q, x, "must have between 1 and 2 bytes")
+		}
+	}
+	if x := m.GetText(); len(x) > 7 {
+		v.Add(p.Field("text"), x, "must have at most 7 bytes")
+	}
 }
 
 // validateUpdate checks the rules about the fields of the update.
