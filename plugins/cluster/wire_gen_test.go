@@ -224,7 +224,7 @@ func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resour
 	if x := m.GetOutlierDetection().GetBaseEjectionTime(); x != nil && x.AsDuration() < 0 {
 		v.Add(p.Field("outlier_detection.base_ejection_time"), x.AsDuration(), "must be at least 0s (A50)")
 	}
-	if x := m.GetOutlierDetection().GetMaxEjectionTime(); x != nil && (!x.IsValid() || x.AsDuration() < 0) {
+	if x := m.GetOutlierDetection().GetMaxEjectionTime(); x != nil && x.AsDuration() < 0 {
 		v.Add(p.Field("outlier_detection.max_ejection_time"), x.AsDuration(), "must be at least 0s (A50)")
 	}
 	if x := m.GetOutlierDetection().GetMaxEjectionPercent(); x != nil && x.GetValue() > 100 {

@@ -128,7 +128,7 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 }
 
 // orInvalid adds to a condition that x, the value at a path, is a Duration beyond the limits of its type. A field
-// that reads the Duration reports that itself.
+// or hook that reads the Duration reports that itself.
 func (f *Func) orInvalid(x jen.Code, p model.Path, broken jen.Code) jen.Code {
 	if p.Class() != model.Duration || slices.ContainsFunc(f.structs(), func(s *model.Struct) bool { return s.Message == p.From && reads(s, p.String()) }) {
 		return broken
@@ -136,12 +136,18 @@ func (f *Func) orInvalid(x jen.Code, p model.Path, broken jen.Code) jen.Code {
 	return f.Or(f.Src("!$.IsValid()", x), broken)
 }
 
-// reads reports whether a field of a struct, or of a struct in it, always reads the value at a path.
+// reads reports whether a field of a struct, or of a struct in it, always reads the value at a path, perhaps by a hook.
 func reads(s *model.Struct, path string) bool {
 	return slices.ContainsFunc(s.Fields, func(d *model.Field) bool {
 		v, inner := d.Value.(model.StructOf)
 		inner = inner && v.Any == nil && v.Struct.Keep == nil && v.Struct.Stop == nil
-		return d.When.Empty() && (inner && len(d.Paths) == 0 && reads(v.Struct, path) || slices.ContainsFunc(d.Paths, func(o model.Path) bool {
+		paths := slices.Clone(d.Paths)
+		if h, ok := d.Value.(model.HookOf); ok {
+			for _, n := range h.Hook.Needs {
+				paths = append(paths, n.Path)
+			}
+		}
+		return d.When.Empty() && (inner && len(paths) == 0 && reads(v.Struct, path) || slices.ContainsFunc(paths, func(o model.Path) bool {
 			rest, below := strings.CutPrefix(path, o.String()+".")
 			return o.String() == path || inner && below && reads(v.Struct, rest)
 		}))
