@@ -146,11 +146,13 @@ func (o *observer) report() (seen string, problems []string) {
 		}
 	}
 	slices.Sort(problems)
-	var parts []string
-	for _, kind := range []string{"Listener", "RouteConfiguration", "Cluster", "ClusterLoadAssignment"} {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	for i, kind := range []string{"Listener", "RouteConfiguration", "Cluster", "ClusterLoadAssignment"} {
+		if i > 0 {
+			seen += ", "
+		}
+		seen += fmt.Sprintf("%d %s", counts[kind], kind)
 	}
-	return strings.Join(parts, ", "), problems
+	return seen, problems
 }
 
 // shows reports whether the JSON of a usable resource, by "type name", has a part.

@@ -47,7 +47,7 @@ type running struct {
 
 // launch starts a program, which appends its output to a file. The end of ctx kills it.
 func launch(ctx context.Context, log string, env []string, name string, args ...string) (*running, error) {
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // in our own folder
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}

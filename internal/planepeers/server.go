@@ -52,11 +52,11 @@ func (i *istiod) server(ctx context.Context, v variant) (string, error) {
 		return "", err
 	}
 	defer stop()
-	server, err := grpcxds.ServerConfig{Env: env, ModeChanged: func(c grpcxds.ModeChange) { modes <- c }}.NewServer(grpcxds.Creds(insecure.NewCredentials())) //nolint:contextcheck // it ends with Stop
+	server, err := grpcxds.ServerConfig{Env: env, ModeChanged: func(c grpcxds.ModeChange) { modes <- c }}.NewServer(grpcxds.Creds(insecure.NewCredentials()))
 	if err != nil {
 		return "", err
 	}
-	defer server.Stop()
+	defer server.Stop() //nolint:contextcheck // it ends all parts
 	newBackend("secure").register(server)
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", port.Addr())
 	if err != nil {

@@ -84,11 +84,11 @@ func (s *socketStory) start1(ctx context.Context, v variant) (silent int, err er
 	}
 	defer env.Close()
 	changes := make(chan grpcxds.ModeChange, 10*manySockets)
-	server, err := grpcxds.ServerConfig{Env: env, ModeChanged: func(c grpcxds.ModeChange) { changes <- c }}.NewServer(grpcxds.Creds(insecure.NewCredentials())) //nolint:contextcheck // it ends with Stop
+	server, err := grpcxds.ServerConfig{Env: env, ModeChanged: func(c grpcxds.ModeChange) { changes <- c }}.NewServer(grpcxds.Creds(insecure.NewCredentials()))
 	if err != nil {
 		return 0, err
 	}
-	defer server.Stop()
+	defer server.Stop() //nolint:contextcheck // it ends all parts
 	for _, p := range s.ports {
 		lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", p.Addr())
 		if err != nil {

@@ -47,7 +47,8 @@ func received(c resource.TypedConfig) (_ *anypb.Any, ok bool) {
 		return nil, false
 	}
 	var v resource.Violations
-	if v.AddMessage(resource.Path{}, m); v.Err() != nil {
+	v.AddMessage(resource.Path{}, m)
+	if v.Err() != nil {
 		return nil, false
 	}
 	out := new(anypb.Any)
