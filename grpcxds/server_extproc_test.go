@@ -44,8 +44,7 @@ func labeler(s fakeextproc.Stream) error {
 		case *extprocv3.ProcessingResponse_ResponseTrailers:
 			r.ResponseTrailers.HeaderMutation = header("x-trailer")
 		case *extprocv3.ProcessingResponse_RequestBody:
-			out, held = nil, append(held, out)
-			all := held
+			all := append(held, out)
 			held = nil
 			return all
 		}
@@ -70,7 +69,8 @@ func newProcessedWorld(t *testing.T) (*world, *site, *fakeextproc.Server) {
 	p.Handle(labeler)
 	config := strings.TrimSuffix(v.bootstrap(plane), "}") + fmt.Sprintf(`, "allowed_grpc_services": {%q: {"channel_creds": [{"type": "insecure"}]}}}`, p.Addr())
 	w := newWorldOf(t, plane, config)
-	return w, w.serve(Creds(insecure.NewCredentials())), p
+	s := w.serve(Creds(insecure.NewCredentials()))
+	return w, s, p
 }
 
 func processedBy(p *fakeextproc.Server) string {

@@ -363,3 +363,29 @@ func testDrainHasAWindow(t *testing.T, newWorld newWorldFunc) {
 		t.Errorf("%d messages, %v; want %d", m, err, n)
 	}
 }
+
+// A processor may return a message of gRPC's default limit, although its response is larger.
+func TestLargestMessage(t *testing.T) { onBothSides(t, testLargestMessage) }
+
+func testLargestMessage(t *testing.T, newWorld newWorldFunc) {
+	raw, err := proto.Marshal(wrapperspb.String(strings.Repeat("x", 4<<20-5)))
+	if err != nil || len(raw) != 4<<20 {
+		t.Fatalf("%d bytes, %v; want 4 MiB", len(raw), err)
+	}
+	w := newWorld(t, func(s grpc.ServerStream) error {
+		m := new(wrapperspb.StringValue)
+		if err := s.RecvMsg(m); err != nil {
+			return err
+		}
+		return s.SendMsg(wrapperspb.String(strconv.Itoa(len(m.GetValue()))))
+	})
+	w.Handle(changing(func(in *request, out *response) []*response {
+		if m := fakeextproc.Message(out); m != nil && !m.GetEndOfStream() {
+			m.Body = raw
+		}
+		return []*response{out}
+	}))
+	if got, err := w.client(`"processing_mode": {"request_body_mode": "GRPC"}`).exchange("a"); got != strconv.Itoa(4<<20-5) || err != nil {
+		t.Errorf("%q, %v; want the length of the message", got, err)
+	}
+}

@@ -109,7 +109,7 @@ func testMessageViolations(t *testing.T, newWorld newWorldFunc) {
 			}
 			return []*response{out}
 		}},
-		{"request_body; must not be sent after drain_complete", func(in *request, out *response) []*response {
+		{"request_body; must not be sent after drain_complete", func(_ *request, out *response) []*response {
 			out.RequestDrainRequests = true
 			if fakeextproc.Message(out).GetDrainComplete() {
 				return []*response{out, fakeextproc.Reply(&request{Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: new(extprocv3.HttpBody)}})}

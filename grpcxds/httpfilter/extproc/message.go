@@ -59,9 +59,7 @@ func (x *exchange) passOn(d *direction, send func(any) error, stop func() bool) 
 			return false
 		}
 		if !ok {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			return d.finished && !d.ended && d == &x.request // the processor has kept the half-close
+			return d == &x.request && x.keptEnd()
 		}
 		if !m.none && !lost {
 			out, err := x.decode(d, m.body)
@@ -81,6 +79,13 @@ func (x *exchange) passOn(d *direction, send func(any) error, stop func() bool) 
 			return true
 		}
 	}
+}
+
+// keptEnd reports whether the processor has not returned the half-close. The filter passes it on.
+func (x *exchange) keptEnd() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.request.finished && !x.request.ended
 }
 
 // invalid fails the call for a message of the processor that cannot be decoded.

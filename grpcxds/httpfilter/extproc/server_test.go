@@ -27,10 +27,7 @@ func TestOneMessageOnAServer(t *testing.T) {
 		if err := s.RecvMsg(m); err != nil {
 			return err
 		}
-		if err := s.SendMsg(m); err != nil {
-			return err
-		}
-		return nil
+		return s.SendMsg(m)
 	})
 	for _, tt := range []struct {
 		clientStreams, serverStreams bool
