@@ -197,7 +197,6 @@ func extProcCases() []*extProcCase {
 		{name: "unchanged stream", config: allEvents, messages: three},
 		{name: "no message", config: allEvents, apart: "grpc-go forwards requests after the first message", ours: "OK", hangs: true},
 		{name: "raw value", config: headersOnly, messages: one, apart: "grpc-go does not read raw_value", change: mutating(&extprocv3.HeaderMutation{SetHeaders: []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "x-user", RawValue: []byte("bob")}, AppendAction: overwrite}}})},
-		{name: "headers of unary calls", config: allEvents, unary: true, messages: one, apart: "grpc-go fills grpc.Header and grpc.Trailer of unary calls below the filter", change: mutating(mutate(overwrite, "x-user", "bob"))},
 		{name: "overwritten headers", config: allEvents, messages: one, change: mutating(mutate(overwrite, "x-user", "bob", "x-no", "x-other"))},
 		{name: "appended headers", config: headersOnly, messages: three, change: mutating(mutate(appendTo, "x-header", "more", "x-trailer"))},
 		{name: "absent headers", config: headersOnly, messages: three, change: mutating(mutate(corev3.HeaderValueOption_ADD_IF_ABSENT, "x-header", "more"))},
