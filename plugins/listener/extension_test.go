@@ -89,6 +89,9 @@ func TestInvalidExtensions(t *testing.T) {
 			t.Errorf("%s: verdict\n%s; want\n%s", name, got, tt.want)
 		}
 	}
+	if got, want := verdict(t, called(discovered("", "")+routerText)), at+`[0].name = ""; must be set (A39)`; got != want {
+		t.Errorf("no name: verdict %q; want only %q", got, want)
+	}
 	if got := verdict(t, called(many(101)), plugincase.Profile(resource.Envoy)); got != "ok" {
 		t.Errorf("101 filters for a proxy: %s; want ok", got)
 	}

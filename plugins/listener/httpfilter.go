@@ -23,13 +23,19 @@ const maxExtensions = 100
 // filterExtension returns the name of the resource that has the configuration of a filter.
 // The fields of config_discovery have no meaning (A104).
 func filterExtension(dc *resource.DecodeContext, name string, member int32) (string, error) { //nolint:unparam // the type of a hook
-	if member != configDiscovery || dc.Types == nil {
-		return "", nil
-	}
-	if _, registered := dc.Types.Lookup(extensionMessage); !registered {
+	if member != configDiscovery || !extensible(dc) {
 		return "", nil
 	}
 	return name, nil
+}
+
+// extensible reports whether the resource type of such configurations is registered.
+func extensible(dc *resource.DecodeContext) bool {
+	if dc.Types == nil {
+		return false
+	}
+	_, registered := dc.Types.Lookup(extensionMessage)
+	return registered
 }
 
 // filterMessage returns the name of the message that configures a filter. An optional
@@ -41,6 +47,9 @@ func filterMessage(dc *resource.DecodeContext, extension string, config *anypb.A
 	}
 	var v resource.Violations
 	if member == configDiscovery {
+		if extensible(dc) {
+			return "", nil // a rule reports that the filter has no name
+		}
 		v.Add((*resource.Path)(nil).Field("config_discovery"), nil, "must not be set, because no "+extensionMessage+" is registered (A104)")
 		return "", v.Err()
 	}
