@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "8acf83dc219a5378",
+		Sum:        "b61cdc1908d94750",
 	})
 }

@@ -19,7 +19,7 @@ var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = message // hoo
 
 var _ func(*resource.DecodeContext, string, *anypb.Any) (any, error) = filter // hook of field Filter
 
-var _ func(*resource.DecodeContext, string, any) (resource.Side, error) = sides // hook of field Sides
+var _ func(*resource.DecodeContext, string) (resource.Side, error) = sides // hook of field Sides
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -56,7 +56,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireTypedExtensionConfig,
 	} else {
 		u.Filter = x
 	}
-	if x, err := sides(dc, u.Message, u.Filter); err != nil {
+	if x, err := sides(dc, u.Message); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.Sides = x

@@ -12,6 +12,7 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
@@ -46,6 +47,41 @@ func TestFilter(t *testing.T) {
 			if !ok || *config.MaxActive != 2 || u.Message != "envoy.extensions.filters.http.fault.v3.HTTPFault" || u.Sides != fault.Filter().Sides {
 				t.Errorf("profile %v: update %v; want the configuration of a fault", profile, u)
 			}
+		}
+	}
+}
+
+// A filter may have no result, and still has sides. Without a registered filter, there are none.
+func TestFilterWithoutResult(t *testing.T) {
+	const text = `name: "e" typed_config { [type.googleapis.com/envoy.config.core.v3.Address] { } }`
+	register := plugincase.Extend(func(r resource.Registrar) {
+		r.Extend(&resource.HTTPFilter{
+			Config: "envoy.config.core.v3.Address", Sides: resource.ServerSide,
+			Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return nil, nil }, //nolint:nilnil // the configuration has no settings
+		})
+	})
+	u := plugincase.Read[*extension.Update](t, extension.Type(), new(corev3.TypedExtensionConfig), text, register)
+	if u.Sides != resource.ServerSide {
+		t.Errorf("the sides are %v; want those of the filter", uint8(u.Sides))
+	}
+}
+
+// A filter may contain filters of any side, because either side may use the configuration (A103).
+func TestNestedFilters(t *testing.T) {
+	inner := map[string]resource.Side{"envoy.extensions.filters.http.rbac.v3.RBAC": resource.ServerSide, "envoy.extensions.filters.http.fault.v3.HTTPFault": resource.ClientSide}
+	for message, side := range inner {
+		register := plugincase.Extend(func(r resource.Registrar) {
+			r.Extend(&resource.HTTPFilter{
+				Config: "envoy.config.core.v3.Address", Sides: resource.ClientSide | resource.ServerSide,
+				Parse: func(dc *resource.DecodeContext, _ resource.TypedConfig) (any, error) {
+					_, config, err := dc.NestedFilter(&anypb.Any{TypeUrl: "type.googleapis.com/" + message})
+					return config, err
+				},
+			})
+		})
+		m := &corev3.TypedExtensionConfig{Name: "e", TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/envoy.config.core.v3.Address"}}
+		if _, err := plugincase.Decode(t, extension.Type(), m, register); err != nil {
+			t.Errorf("a filter for a %v in another one: %v; want no error", side, err)
 		}
 	}
 }

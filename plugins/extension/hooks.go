@@ -38,7 +38,8 @@ func filter(dc *resource.DecodeContext, message string, config *anypb.Any) (any,
 		c, err := dc.OpenTypedConfig(config)
 		var out any
 		if err == nil {
-			out, err = f.Parse(dc, c)
+			// Filters inside of this one may run on any side, because the type does not know which side will use it.
+			out, err = f.Parse(dc.At(resource.ClientSide|resource.ServerSide), c)
 		}
 		if err == nil {
 			return out, nil
@@ -48,9 +49,9 @@ func filter(dc *resource.DecodeContext, message string, config *anypb.Any) (any,
 	return nil, v.Err()
 }
 
-// sides returns the sides of the filter that parsed the configuration.
-func sides(dc *resource.DecodeContext, message string, config any) (resource.Side, error) { //nolint:unparam // the type of a hook
-	if f, known := dc.Types.HTTPFilter(message); known && config != nil {
+// sides returns the sides of the filter that parsed the configuration. The result of the filter may be nil.
+func sides(dc *resource.DecodeContext, message string) (resource.Side, error) { //nolint:unparam // the type of a hook
+	if f, known := dc.Types.HTTPFilter(message); known {
 		return f.Sides, nil
 	}
 	return 0, nil

@@ -44,7 +44,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *corev3.TypedExtens
 	} else {
 		u.Filter = x
 	}
-	if x, err := sides(dc, u.Message, u.Filter); err != nil {
+	if x, err := sides(dc, u.Message); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.Sides = x
