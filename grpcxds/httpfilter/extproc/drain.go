@@ -90,8 +90,12 @@ func (x *exchange) lastCredit() {
 	}
 }
 
-// released reports whether the processor has no message that the call needs (A93).
+// released reports whether the processor has no message that the call needs (A93). After the response to the trailers, the call needs
+// no requests, although the client may have sent no half-close.
 func (x *exchange) released() bool {
-	settled := func(d *direction, ended bool) bool { return !d.exposed || d.drain == drained || ended }
-	return x.drained && x.halfClosed || settled(&x.request, x.request.ended) && settled(&x.response, x.trailers.answered)
+	if x.trailers.answered || x.only && x.response.headers.answered {
+		return true
+	}
+	settled := func(d *direction) bool { return !d.exposed || d.drain == drained || d.ended }
+	return x.drained && x.halfClosed || settled(&x.request) && settled(&x.response)
 }
