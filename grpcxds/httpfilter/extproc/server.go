@@ -46,6 +46,7 @@ type serverStream struct {
 	headErr, settleErr              error // the results of headOnce and settleOnce
 
 	// The mutex of the exchange guards the fields below.
+	pulled   bool        // the pump has received a request, or the end
 	pumped   bool        // the pump has ended
 	incoming error       // the error after the requests, io.EOF for the half-close; nil: the stream has more
 	closing  time.Time   // the time of the half-close

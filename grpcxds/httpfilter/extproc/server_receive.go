@@ -27,6 +27,10 @@ func (s *serverStream) pump() {
 	for {
 		m := kind.New().Interface()
 		err := s.ServerStream.RecvMsg(m)
+		s.mu.Lock()
+		s.pulled = true
+		s.cond.Broadcast()
+		s.mu.Unlock()
 		sent := false
 		switch {
 		case err == nil:
@@ -85,6 +89,9 @@ func (s *serverStream) RecvMsg(m any) error {
 	case !ok:
 		return s.receiveDirect(m) // messages pass
 	}
+	if err := s.awaitPulled(); err != nil {
+		return refused(err)
+	}
 	if err := proto.Unmarshal(got.body, to); err != nil {
 		return refused(s.invalid(&s.request, err))
 	}
@@ -98,6 +105,14 @@ func (s *serverStream) RecvMsg(m any) error {
 		return refused(err)
 	}
 	return nil
+}
+
+// awaitPulled waits until the pump has read the request of a unary call, because m of RecvMsg is the message that it reads. The
+// processor may send a message before it has received one.
+func (s *serverStream) awaitPulled() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wait(func() bool { return s.pulled || s.call.ClientStreams || s.call.ServerStreams })
 }
 
 // takeRequest returns the next message of the client. It returns false if messages pass, and io.EOF after the half-close.
