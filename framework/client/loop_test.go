@@ -173,3 +173,49 @@ func TestDeadlineDuringAnIteration(t *testing.T) {
 		}
 	})
 }
+
+// TestTimerDuringAnIteration lets the timer expire while the loop is busy, and no deadline sets it again. The
+// loop must run another iteration: the machines have seen the time of the first one only.
+func TestTimerDuringAnIteration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newLoopClient(t)
+		began := time.Now()
+		c.loop.post(func() {
+			c.loop.timer.Reset(time.Minute)
+			<-time.NewTimer(2 * time.Minute).C
+		})
+		<-time.NewTimer(time.Hour).C
+		synctest.Wait()
+		if at := c.loop.now.Sub(began); at != 2*time.Minute || !c.loop.idle() {
+			t.Errorf("the last iteration was after %v, idle %t; want 2m0s, and an idle loop", at, c.loop.idle())
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTimerDuringClose lets the timer expire while Close waits for an iteration. The loop must end without
+// another iteration, and leave no timer.
+func TestTimerDuringClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newLoopClient(t)
+		began := time.Now()
+		log := &nackLog{typ: &resource.Descriptor{Name: "test.Thing"}, due: began.Add(time.Hour)}
+		c.loop.post(func() {
+			c.loop.sessions[0].nackLogs = append(c.loop.sessions[0].nackLogs, log)
+			c.loop.timer.Reset(time.Minute)
+			<-time.NewTimer(2 * time.Minute).C
+		})
+		synctest.Wait()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if took, at := time.Since(began), c.loop.now.Sub(began); took != 2*time.Minute || at != 0 {
+			t.Errorf("Close took %v, and the last iteration was after %v; want 2m0s, and none after the first", took, at)
+		}
+		if c.loop.timer.Stop() {
+			t.Error("the timer of a closed loop is set")
+		}
+	})
+}
