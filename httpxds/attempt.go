@@ -100,8 +100,8 @@ func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*ht
 	}
 	sent, stop := x.perTry(ctx, r)
 	if a, ok := r.Body.(*attemptBody); ok && a.body.limit > 0 && !l.Multiplexed() {
-		l.OnClose(a.end)
-		defer l.OnClose(nil)
+		remove := l.OnClose(a.end)
+		defer remove()
 	}
 	resp, err := l.RoundTrip(sent)
 	if inTime := stop(); !inTime && err == nil { // the body of the response is already canceled

@@ -69,9 +69,11 @@ func (c *conn) Reused() bool { return c.raw.requests.Load() > 1 }
 // Written returns the number of bytes that were written to the connection.
 func (c *conn) Written() int64 { return c.raw.written.Load() }
 
-// OnClose makes the connection call f when it closes, or now if it is closed. Nil ends that. net/http waits until the writer of a
-// request of HTTP/1.1 has ended before it reports that the connection is closed. f ends a writer that waits for a body.
-func (c *conn) OnClose(f func()) { c.raw.onClose(f) }
+// OnClose makes the connection call f when it closes, or now if it is closed, until remove is called. A lease calls it at most
+// once, and a later lease replaces f: a connection of HTTP/1.1 may have its next lease before RoundTrip has returned. net/http
+// waits until the writer of a request of HTTP/1.1 has ended before it reports that the connection is closed. f ends a writer that
+// waits for a body.
+func (c *conn) OnClose(f func()) (remove func()) { return c.raw.onClose(f) }
 
 // A rawConn counts the bytes that are written, so that a request of which nothing was written can be sent again.
 type rawConn struct {
@@ -81,16 +83,24 @@ type rawConn struct {
 
 	mu     sync.Mutex
 	closed bool
-	hook   func() // nil: none
+	hook   *func() // of the last lease with one; nil: none
 }
 
-func (c *rawConn) onClose(f func()) {
+func (c *rawConn) onClose(f func()) (remove func()) {
+	hook := &f
 	c.mu.Lock()
-	c.hook = f
+	c.hook = hook
 	closed := c.closed
 	c.mu.Unlock()
-	if closed && f != nil {
+	if closed {
 		f()
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.hook == hook { // not that of the next lease
+			c.hook = nil
+		}
 	}
 }
 
@@ -102,7 +112,7 @@ func (c *rawConn) Close() error {
 	hook := c.hook
 	c.mu.Unlock()
 	if hook != nil {
-		hook()
+		(*hook)()
 	}
 	return err
 }

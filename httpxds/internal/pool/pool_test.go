@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -252,5 +253,31 @@ func TestDrainedConnectionCloses(t *testing.T) {
 		if c.Err() == nil {
 			t.Fatal("the connection stays open")
 		}
+	}
+}
+
+// TestOnCloseOfTheNextLease expects the end of a lease to leave the function of the next one, which may begin before the
+// RoundTrip of the first has returned.
+func TestOnCloseOfTheNextLease(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := &conn{raw: &rawConn{Conn: ours}}
+	var called []string
+	first := c.OnClose(func() { called = append(called, "first") })
+	second := c.OnClose(func() { called = append(called, "second") })
+	first()
+	if err := c.raw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(called, []string{"second"}) {
+		t.Errorf("the end of the connection calls %v, want the function of the second lease", called)
+	}
+	second()
+	if err := c.raw.Close(); err != nil || len(called) != 1 {
+		t.Errorf("%v, and %v were called; want nothing more after the end of the lease", err, called)
+	}
+	c.OnClose(func() { called = append(called, "late") })
+	if !slices.Equal(called, []string{"second", "late"}) {
+		t.Errorf("%v were called, want a late function at once", called)
 	}
 }
