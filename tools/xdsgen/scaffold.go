@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +18,7 @@ const mostTaken = 5
 
 // scaffold starts a package for the message that is the first argument, in the
 // folder that is the second.
-func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) {
+func (o *options) scaffold(ctx context.Context, stdout io.Writer) (_ bool, err error) {
 	folder := "."
 	if len(o.args) > 1 {
 		folder = o.args[1]
@@ -25,7 +27,15 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // source code
+	created, err := createFolder(filepath.Join(folder, "testdata"))
+	defer func() {
+		for _, dir := range created {
+			if err != nil {
+				os.Remove(dir) // it is empty, as writeAll writes all files or none
+			}
+		}
+	}()
+	if err != nil {
 		return false, err
 	}
 	files, err := gen.Scaffold{Message: o.args[0], GoPackage: o.goPath, Folder: folder, Sets: in.Sets}.Files(ctx)
@@ -45,9 +55,6 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 		}
 		return false, fmt.Errorf("would replace %s%s", strings.Join(taken, ", "), more)
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "testdata"), 0o755); err != nil { //nolint:gosec // source code
-		return false, err
-	}
 	if err := writeAll(files); err != nil {
 		return false, err
 	}
@@ -65,4 +72,15 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 	}
 	fmt.Fprintf(stdout, "next:\n  go generate %[1]s\n  go test %[1]s\n  go tool xdsgen explain %[1]s\n", folder)
 	return true, nil
+}
+
+// createFolder creates a folder. It returns the folders that did not exist, the innermost first.
+func createFolder(folder string) (created []string, err error) {
+	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		created = append(created, dir)
+	}
+	return created, os.MkdirAll(folder, 0o755) //nolint:gosec // source code
 }
