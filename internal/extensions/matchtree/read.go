@@ -1,6 +1,8 @@
 package matchtree
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,9 +21,12 @@ const (
 	maxNodes = 10_000
 	// maxHeader is the limit of a header's name, in bytes (A106).
 	maxHeader = 16383
+	// maxLabel is the limit of a key in a path, in bytes.
+	maxLabel = 64
 )
 
-// An Action reads the action of an outcome at a path. The configuration was opened.
+// An Action reads the action of an outcome at a path. The configuration was opened. Two actions of a matcher have different
+// paths. A path is short, even if keys are long.
 type Action[A any] func(at resource.Path, c resource.TypedConfig) A
 
 // Read decodes a matcher at a path. It adds the violations to v; then the tree is not valid. No filter of gRPC supports
@@ -118,12 +123,22 @@ func (r *reader[A]) lookup(p *resource.Path, m *matcherv3.Matcher_MatcherTree, t
 	}
 	t.Values = make(map[string]Outcome[A], len(entries))
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		q := p.Field(field + ".map[" + key + "]")
+		q := p.Field(field + ".map[" + label(key) + "]")
 		t.Values[key] = r.outcome(&q, entries[key], depth)
 		if r.nodes > maxNodes {
 			return
 		}
 	}
+}
+
+// label returns a key for paths. A digest replaces most of a long key. Otherwise, the paths of the actions below long keys would
+// need far more memory than the matcher.
+func label(key string) string {
+	if len(key) <= maxLabel {
+		return key
+	}
+	digest := sha256.Sum256([]byte(key))
+	return key[:maxLabel/2] + "...sha256:" + hex.EncodeToString(digest[:])
 }
 
 // lengths returns the lengths of keys, without duplicates, in descending order. It never returns nil.

@@ -165,6 +165,40 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
+// TestPlaces expects that actions below long keys have short places, and that each has its own.
+func TestPlaces(t *testing.T) {
+	const depth, long = 15, 10_000
+	entry := func(key, onMatch string) string {
+		return `map { key: "` + key + `" value { ` + onMatch + ` } }`
+	}
+	tree := func(entries string) string {
+		return `matcher_tree { input { name: "i" typed_config { [type.googleapis.com/envoy.type.matcher.v3.HttpRequestHeaderMatchInput] { header_name: "x-a" } } }
+			exact_match_map { ` + entries + ` } }`
+	}
+	var leaves strings.Builder
+	for _, end := range []string{"a", "b", "c"} {
+		leaves.WriteString(entry(strings.Repeat("k", long)+end, `action { name: "a" typed_config { `+skip+` } }`))
+	}
+	matcher := tree(leaves.String())
+	for range depth {
+		matcher = tree(entry(strings.Repeat("k", long), `matcher { `+matcher+` }`))
+	}
+	c, err := parse(t, context(t, resource.GRPC), extends+`xds_matcher { `+matcher+` }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := make(map[string]bool)
+	for _, a := range c.Actions {
+		places[a.Place] = true
+		if len(a.Place) > 5000 {
+			t.Errorf("an action has a place of %d bytes; want at most 5000", len(a.Place))
+		}
+	}
+	if len(places) != 3 {
+		t.Errorf("%d actions have %d places; want 3 of both", len(c.Actions), len(places))
+	}
+}
+
 // The side of an override is unknown, so filters of any side are accepted (A103).
 func TestOverride(t *testing.T) {
 	dc := context(t, resource.GRPC)
