@@ -244,8 +244,10 @@ func TestViolations(t *testing.T) {
 		`google.protobuf.BoolValue{value: true} == true`: `must not create a message (A106)`,
 		`{?"a": optional.of("b")} == {"a": "b"}`:         `must not have optional elements (A106)`,
 		`[?optional.of(1)] == [1]`:                       `must not have optional elements (A106)`,
-		`[[[[[1]]]]] == [[[[[1]]]]]`:                     `must not nest more than 4 lists and maps`,
-		`{"a": [{"b": [{}]}]} == {}`:                     `must not nest more than 4 lists and maps`,
+		`request.headers.?a == request.headers.?b`:       `must not have optional elements (A106)`,
+		strings.Repeat(`request.path.matches("a") || (`, 100) + `matches(request.path, "b")` + strings.Repeat(`)`, 100): `must not call the function matches more than 100 times`,
+		`[[[[[1]]]]] == [[[[[1]]]]]`: `must not nest more than 4 lists and maps`,
+		`{"a": [{"b": [{}]}]} == {}`: `must not nest more than 4 lists and maps`,
 	} {
 		_, err := parse(t, &xdstypev3.CelExpression{CelExprChecked: checked(t, text, false)})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "expr_match.cel_expr_checked; ") {
@@ -314,7 +316,7 @@ func TestRegexOfAHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for re, want := range map[string]bool{"Stock": true, "(": false, "S|" + strings.Repeat("a", 150): false} {
+	for re, want := range map[string]bool{"Stock": true, "(": false, "S|" + strings.Repeat("a", 150): false, "Stock|[" + strings.Repeat("a", 1000) + "]": true, "Stock|[" + strings.Repeat("a", 1020) + "]": false} {
 		c := newCall()
 		c.Metadata["x-re"] = []string{re}
 		if got := m.Match(c); got != want {

@@ -11,6 +11,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/expr"
 	genproto "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
 
@@ -27,6 +28,10 @@ const (
 	maxLiterals = 4
 	// maxRegex is the limit of the instructions of a regular expression (A106).
 	maxRegex = 100
+	// maxPattern is the limit of a regular expression that is no constant, in bytes. Each call of the function compiles it.
+	maxPattern = 1024
+	// maxRegexes is the limit of the calls of the function matches. A call takes milliseconds for a long header.
+	maxRegexes = 100
 	// nodeSize is the cost of a node of a compiled expression, in bytes.
 	nodeSize = 1024
 )
@@ -37,6 +42,7 @@ func newEnv() (*cel.Env, error) {
 		env.NewFunction(operators.Add, env.NewOverload(overloads.AddString, nil, nil), env.NewOverload(overloads.AddBytes, nil, nil), env.NewOverload(overloads.AddList, nil, nil)),
 		env.NewFunction(overloads.TypeConvertString),
 		env.NewFunction(overloads.TypeConvertDyn),
+		env.NewFunction(overloads.Matches), // newEnv declares another one
 	)
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -45,7 +51,10 @@ func newEnv() (*cel.Env, error) {
 	return cel.NewCustomEnv(
 		cel.CustomTypeProvider(provider{registry}),
 		cel.StdLib(cel.StdLibSubset(subset)),
-		cel.RegexProgramSizeLimit(maxRegex),
+		cel.Function(overloads.Matches,
+			cel.Overload(overloads.Matches, []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType),
+			cel.MemberOverload(overloads.MatchesString, []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType),
+			cel.SingletonBinaryBinding(matches)),
 		cel.Variable("request", cel.ObjectType(requestType)),
 		cel.Variable("source", cel.ObjectType(sourceType)),
 		cel.Variable("connection", cel.ObjectType(connectionType)),
@@ -63,9 +72,12 @@ func compile(dc *resource.DecodeContext, e *cel.Env, m *expr.Expr) (cel.Program,
 	if err := dc.Spend(b.nodes, nodeSize); err != nil {
 		return nil, err
 	}
-	for _, pattern := range b.patterns { // the limits of the resource apply
-		if _, err := matcher.CompilePart(dc, pattern); err != nil {
+	for _, pattern := range b.patterns {
+		if _, err := matcher.CompilePart(dc, pattern); err != nil { // the limits of the resource apply
 			return nil, err
+		}
+		if _, err := types.CompileRegexWithLimit(pattern, maxRegex); err != nil {
+			return nil, fmt.Errorf("must have regular expressions of at most %d instructions: %w (A106)", maxRegex, err)
 		}
 	}
 	message, err := ast.ExprToProto(root)
@@ -83,6 +95,27 @@ func compile(dc *resource.DecodeContext, e *cel.Env, m *expr.Expr) (cel.Program,
 		return nil, err
 	}
 	return e.Program(checked, cel.EvalOptions(cel.OptOptimize))
+}
+
+// matches is the function for patterns that are no constants. The optimizer has compiled the constants. The length is checked
+// first, because a client could send a header of megabytes as the pattern.
+func matches(text, pattern ref.Val) ref.Val {
+	s, ok := text.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(text)
+	}
+	p, ok := pattern.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(pattern)
+	}
+	if len(p) > maxPattern {
+		return types.NewErr("cel: a regular expression of a call has %d bytes; must have at most %d", len(p), maxPattern)
+	}
+	re, err := types.CompileRegexWithLimit(string(p), maxRegex)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Bool(re.MatchString(string(s)))
 }
 
 // problems returns the error for an expression that does not check.

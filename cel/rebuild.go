@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -19,6 +20,7 @@ type rebuilder struct {
 	literals int      // the lists and maps around the node
 	nodes    int      // of the control plane
 	last     int64    // the last identifier
+	regexes  int      // the calls of matches
 	patterns []string // the constant regular expressions
 }
 
@@ -118,9 +120,12 @@ func (b *rebuilder) call(m *expr.Expr_Call, depth int) (ast.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(args); n > 0 && m.GetFunction() == overloads.Matches && args[n-1].Kind() == ast.LiteralKind {
-		if pattern, ok := args[n-1].AsLiteral().(types.String); ok {
-			b.patterns = append(b.patterns, string(pattern))
+	switch m.GetFunction() {
+	case operators.OptSelect: // the checker accepts it without a declaration
+		return nil, errOptional
+	case overloads.Matches:
+		if err := b.matches(args); err != nil {
+			return nil, err
 		}
 	}
 	if m.GetTarget() == nil {
@@ -131,6 +136,20 @@ func (b *rebuilder) call(m *expr.Expr_Call, depth int) (ast.Expr, error) {
 		return nil, err
 	}
 	return b.factory.NewMemberCall(b.id(), m.GetFunction(), target, args...), nil
+}
+
+// matches counts a call of the function, and keeps the pattern if it is constant.
+func (b *rebuilder) matches(args []ast.Expr) error {
+	b.regexes++
+	if b.regexes > maxRegexes {
+		return fmt.Errorf("must not call the function matches more than %d times", maxRegexes)
+	}
+	if n := len(args); n > 0 && args[n-1].Kind() == ast.LiteralKind {
+		if pattern, ok := args[n-1].AsLiteral().(types.String); ok {
+			b.patterns = append(b.patterns, string(pattern))
+		}
+	}
+	return nil
 }
 
 // entries copies a map. Messages are not part of A106.
