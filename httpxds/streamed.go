@@ -40,10 +40,15 @@ type attemptBody struct {
 	body   *streamedBody
 	read   int // of kept
 	closed bool
+	lost   bool // the connection has closed
 }
 
-// errAttemptOver is the error of the reader of an attempt that has ended.
-var errAttemptOver = errors.New("httpxds: the attempt has ended")
+var (
+	// errAttemptOver is the error of the reader of an attempt that has ended.
+	errAttemptOver = errors.New("httpxds: the attempt has ended")
+	// errConnectionClosed is that of an attempt whose connection has closed. net/http returns it as the error of the request.
+	errConnectionClosed = errors.New("the connection closed before the end of the request")
+)
 
 // streamed returns the request to send. If its body cannot be read twice, it has the body of a first attempt, and the body
 // keeps the bytes for which the route may need it.
@@ -138,6 +143,9 @@ func (a *attemptBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	for {
 		switch {
+		case a.lost:
+			b.mu.Unlock()
+			return 0, errConnectionClosed
 		case a.closed || a != b.current:
 			b.mu.Unlock()
 			return 0, errAttemptOver
@@ -203,7 +211,7 @@ func (a *attemptBody) end() {
 	b := a.body
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a.closed = true
+	a.closed, a.lost = true, true
 	b.changed.Broadcast()
 }
 

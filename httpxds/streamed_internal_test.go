@@ -131,10 +131,14 @@ func TestFailedSource(t *testing.T) {
 // TestAbandonedAttemptStops expects an attempt to stop reading at once when the next one begins, or when the request has an
 // error, although the source blocks.
 func TestAbandonedAttemptStops(t *testing.T) {
-	for name, end := range map[string]func(*streamedBody){
-		"the next attempt":          func(b *streamedBody) { b.next() },
-		"an error of the request":   (*streamedBody).abandon,
-		"the end of the connection": func(b *streamedBody) { _ = b.first.Close() },
+	for name, tt := range map[string]struct {
+		end  func(*streamedBody)
+		want error
+	}{
+		"the next attempt":          {func(b *streamedBody) { b.next() }, errAttemptOver},
+		"an error of the request":   {(*streamedBody).abandon, errAttemptOver},
+		"the end of the body":       {func(b *streamedBody) { _ = b.first.Close() }, errAttemptOver},
+		"the end of the connection": {func(b *streamedBody) { b.first.end() }, errConnectionClosed},
 	} {
 		source, w := io.Pipe()
 		b := newStreamed(source, 1000)
@@ -146,9 +150,9 @@ func TestAbandonedAttemptStops(t *testing.T) {
 		if _, err := w.Write([]byte("x")); err != nil { // then the attempt waits for more
 			t.Fatal(err)
 		}
-		end(b)
-		if err := <-read; !errors.Is(err, errAttemptOver) {
-			t.Errorf("%s: %v; want the end of the attempt", name, err)
+		tt.end(b)
+		if err := <-read; !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v; want %v", name, err, tt.want)
 		}
 		_ = w.Close()
 	}

@@ -191,6 +191,9 @@ func TestErrorWhileTheBodyBlocks(t *testing.T) {
 				if e := (*httpxds.Error)(nil); path == "/" && (!errors.As(err, &e) || e.Reason != httpxds.Reset) || path == "/silent" && !errors.Is(err, context.Canceled) {
 					t.Errorf("%s %s: %v; want a reset, or the end of the context", proto, path, err)
 				}
+				if proto == "HTTP/1.1" && path == "/" && !strings.Contains(err.Error(), "the connection closed before the end of the request") {
+					t.Errorf("%v; want an error that names the end of the connection", err)
+				}
 			case <-timer.C:
 				t.Errorf("%s %s: the request waits for its body", proto, path)
 			}
