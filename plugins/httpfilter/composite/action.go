@@ -29,6 +29,9 @@ type reader struct {
 func (r *reader) action(at resource.Path, c resource.TypedConfig) int {
 	p := at.Field("typed_config")
 	a := Action{Place: at.String(), PerMillion: perMillion}
+	if err := r.dc.Spend(1, len(a.Place)); err != nil {
+		r.v.AddError(p, err)
+	}
 	switch c.Message {
 	case skipFilter:
 		if err := c.Unmarshal(new(actionv3.SkipFilter)); err != nil {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/internal/extensions/matchtree"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/composite"
 )
@@ -196,6 +197,31 @@ func TestPlaces(t *testing.T) {
 	}
 	if len(places) != 3 {
 		t.Errorf("%d actions have %d places; want 3 of both", len(c.Actions), len(places))
+	}
+}
+
+// TestPlacesCost expects that places count for the limit of a resource's memory.
+func TestPlacesCost(t *testing.T) {
+	var leaves strings.Builder
+	for range 100 {
+		leaves.WriteString(`matchers { predicate { single_predicate { input { name: "i" typed_config {
+			[type.googleapis.com/envoy.type.matcher.v3.HttpRequestHeaderMatchInput] { header_name: "x-a" } } } value_match { exact: "1" } } }
+			on_match { action { name: "a" typed_config { ` + skip + ` } } } } `)
+	}
+	flat := `matcher_list { ` + leaves.String() + ` }`
+	nested := flat
+	for range 15 {
+		nested = `matcher_tree { input { name: "i" typed_config { [type.googleapis.com/envoy.type.matcher.v3.HttpRequestHeaderMatchInput] { header_name: "x-a" } } }
+			exact_match_map { map { key: "` + strings.Repeat("k", 64) + `" value { matcher { ` + nested + ` } } } } }`
+	}
+	for matcher, want := range map[string]bool{flat: true, nested: false} {
+		dc := context(t, resource.GRPC)
+		dc.Budget = new(wire.Budget)
+		dc.Types.Start(dc.Budget, resource.Limits{ResourceSize: 100_000}.WithDefaults(), nil)
+		_, err := parse(t, dc, extends+`xds_matcher { `+matcher+` }`)
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "bytes in memory") {
+			t.Errorf("a matcher of %d bytes: %v; want accepted: %v", len(matcher), err, want)
+		}
 	}
 }
 
