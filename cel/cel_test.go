@@ -286,6 +286,9 @@ func TestForms(t *testing.T) {
 		"no constant":    {of(&expr.Expr{ExprKind: &expr.Expr_ConstExpr{}}), "has a constant without a kind"},
 		"too deep":       {of(deep), "must not nest more than 250 nodes"},
 		"too many nodes": {of(&expr.Expr{ExprKind: &expr.Expr_ListExpr{ListExpr: many}}), "must have at most 10000 nodes"},
+		"a huge name":    {of(&expr.Expr{ExprKind: &expr.Expr_IdentExpr{IdentExpr: &expr.Expr_Ident{Name: strings.Repeat("a", 257)}}}), "must not have a name of more than 256 bytes"},
+		"a huge call":    {of(&expr.Expr{ExprKind: &expr.Expr_CallExpr{CallExpr: &expr.Expr_Call{Function: strings.Repeat("a", 257)}}}), "must not have a name of more than 256 bytes"},
+		"a known length": {of(&expr.Expr{ExprKind: &expr.Expr_IdentExpr{IdentExpr: &expr.Expr_Ident{Name: strings.Repeat("a", 256)}}}), "undeclared reference"},
 		"a long name":    {of(&expr.Expr{ExprKind: &expr.Expr_IdentExpr{IdentExpr: &expr.Expr_Ident{Name: strings.Repeat("a.", 9)}}}), "must not use the attribute"},
 	} {
 		_, err := parse(t, tt.m)

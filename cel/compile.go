@@ -24,6 +24,8 @@ const (
 	maxNodes = 10_000
 	// maxDepth is the limit of nested nodes, that of the CEL library.
 	maxDepth = 250
+	// maxName is the limit of the name of a variable or function, in bytes. The checker compares an unknown one with all others.
+	maxName = 256
 	// maxLiterals is the limit of nested lists and maps. The time to check them grows with the cube of their depth.
 	maxLiterals = 4
 	// maxRegex is the limit of the instructions of a regular expression (A106).

@@ -9,8 +9,9 @@
 //
 // The control plane sends checked expressions (cel.expr.CheckedExpr). The package checks them again with the types of A106 when it
 // decodes the resource, and compiles them once. An expression must be of type bool. It must not have comprehensions, messages,
-// conversions to strings, and concatenations of strings, bytes and lists. Regular expressions compile to at most 100 instructions. Those that are no constants have at most 1,024 bytes. An expression
-// has at most 10,000 nodes and 100 calls of the function matches. Each node is evaluated at most once for a call.
+// conversions to strings, and concatenations of strings, bytes and lists. Regular expressions compile to at most 100 instructions.
+// Those that are no constants have at most 1,024 bytes. An expression has at most 10,000 nodes and 100 calls of the function
+// matches. Each node is evaluated at most once for a call.
 //
 // # Attributes
 //

@@ -30,6 +30,8 @@ func (b *rebuilder) id() int64 {
 	return b.last
 }
 
+var errName = fmt.Errorf("must not have a name of more than %d bytes", maxName)
+
 var errComprehension = errors.New("must not have a comprehension (A106)")
 
 func (b *rebuilder) expr(m *expr.Expr, depth int) (ast.Expr, error) {
@@ -93,6 +95,9 @@ func (b *rebuilder) exprs(list []*expr.Expr, depth int) ([]ast.Expr, error) {
 
 // ident returns an identifier, or the selections that a qualified name replaces.
 func (b *rebuilder) ident(name string) (ast.Expr, error) {
+	if len(name) > maxName {
+		return nil, errName
+	}
 	parts := strings.Split(strings.TrimPrefix(name, "."), ".")
 	if len(parts) > 4 {
 		return nil, fmt.Errorf("must not use the attribute %s (A106)", name)
@@ -116,6 +121,9 @@ func (b *rebuilder) selection(m *expr.Expr_Select, depth int) (ast.Expr, error) 
 }
 
 func (b *rebuilder) call(m *expr.Expr_Call, depth int) (ast.Expr, error) {
+	if len(m.GetFunction()) > maxName {
+		return nil, errName
+	}
 	args, err := b.exprs(m.GetArgs(), depth)
 	if err != nil {
 		return nil, err
