@@ -15,9 +15,9 @@
 //
 // # Attributes
 //
-// The variable request has path, url_path, host, method, headers, referer, useragent, id and query. On channels, host is
-// missing, because gRPC chooses the authority below the filters. The map xds.cluster_metadata.filter_metadata has the metadata of
-// the call's cluster on channels (gRFC A103). On servers, source has address and port, and connection has
+// The variable request has path, url_path, host, method, headers, referer, useragent, id and query. On channels, host
+// and useragent are missing, because gRPC adds these headers below the filters. The map xds.cluster_metadata.filter_metadata has
+// the metadata of the call's cluster on channels (gRFC A103). On servers, source has address and port, and connection has
 // requested_server_name, tls_version and sha256_peer_certificate_digest. An expression that uses a missing attribute, or fails
 // otherwise, does not match.
 package cel
