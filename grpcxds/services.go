@@ -2,6 +2,7 @@ package grpcxds
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -27,7 +28,10 @@ func (d serviceDialer) dial(s *grpcservice.Service) (*grpc.ClientConn, func(), e
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := append(d.env.Credentials().ChildDialOptions(), creds...)
+	opts := slices.Concat(d.env.Credentials().ChildDialOptions(), []grpc.DialOption{
+		// gRPC refuses a bundle beside transport credentials.
+		grpc.WithTransportCredentials(nil), grpc.WithCredentialsBundle(nil),
+	}, creds)
 	target := s.Server.URI()
 	if isXDS(target) {
 		from := &source{inner: d.env, service: true}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // The streams of a connection have the options for child channels. The settings of the framework and the options for
@@ -21,6 +22,7 @@ func TestChildDialOptions(t *testing.T) {
 		}
 		overridden := []grpc.DialOption{
 			grpc.WithContextDialer(nil), grpc.WithDefaultCallOptions(grpc.CallContentSubtype("unknown"), grpc.MaxCallRecvMsgSize(0)),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithCredentialsBundle(insecure.NewBundle()),
 		}
 		option := WithChildDialOptions(append(overridden, grpc.WithChainStreamInterceptor(count))...)
 		c := m.dial(t, option)
@@ -28,8 +30,8 @@ func TestChildDialOptions(t *testing.T) {
 		if len(methods) != 1 {
 			t.Errorf("the interceptor saw the streams %q; want one", methods)
 		}
-		if n := len(New(option).ChildDialOptions()); n != 3 {
-			t.Errorf("the transport has %d options for child channels; want 3", n)
+		if n := len(New(option).ChildDialOptions()); n != len(overridden)+1 {
+			t.Errorf("the transport has %d options for child channels; want %d", n, len(overridden)+1)
 		}
 	})
 }

@@ -117,6 +117,8 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		return nil, fmt.Errorf("grpctransport: server %s: %w", server.URI(), err)
 	}
 	opts := slices.Concat(t.children, []grpc.DialOption{
+		// gRPC refuses a bundle beside transport credentials.
+		grpc.WithTransportCredentials(nil), grpc.WithCredentialsBundle(nil),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0), // the framework closes unused connections
