@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"reflect"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -20,6 +21,7 @@ var (
 	errTwice      = status.Error(codes.Internal, "grpcxds: an HTTP filter called next twice")
 	errNoResponse = status.Error(codes.Internal, "grpcxds: an HTTP filter sent no message in a unary call")
 	errResponses  = status.Error(codes.Internal, "grpcxds: an HTTP filter sent two messages in a unary call")
+	errEnded      = status.Error(codes.Canceled, "grpcxds: an HTTP filter sends a message after the end of the call")
 	errRequest    = status.Error(codes.Internal, "grpcxds: an HTTP filter receives a request as another type")
 )
 
@@ -43,13 +45,14 @@ func (s *chainServer) filterUnary(ctx context.Context, way filtering, call *http
 		}
 		return inner.SendMsg(resp)
 	})
+	response := u.end()
 	switch {
 	case err != nil:
 		return nil, err
-	case u.response == nil:
+	case response == nil:
 		return nil, errNoResponse
 	}
-	return u.response, nil
+	return response, nil
 }
 
 // filter runs the filters of a call, and handle after them. The result is a gRPC status.
@@ -96,11 +99,23 @@ func (s *transportStream) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// A unaryStream is a unary call as a stream. One goroutine at a time uses it.
+// A unaryStream is a unary call as a stream. One goroutine may receive and another may send, also after the end of the call.
 type unaryStream struct {
-	ctx               context.Context //nolint:containedctx // the result of Context
-	request, response any
-	received          bool
+	ctx      context.Context //nolint:containedctx // the result of Context
+	request  any
+	received bool // of the goroutine that receives
+
+	mu       sync.Mutex // guards the fields below
+	response any
+	ended    bool
+}
+
+// end ends the call and returns the response. The stream takes no message later.
+func (u *unaryStream) end() any {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	return u.response
 }
 
 // SetHeader implements [grpc.ServerStream].
@@ -117,7 +132,12 @@ func (u *unaryStream) Context() context.Context { return u.ctx }
 
 // SendMsg implements [grpc.ServerStream]. It keeps the response.
 func (u *unaryStream) SendMsg(m any) error {
-	if u.response != nil {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.ended:
+		return errEnded
+	case u.response != nil:
 		return errResponses
 	}
 	u.response = m

@@ -353,6 +353,21 @@ func TestFilterBreaksItsContract(t *testing.T) {
 	}
 }
 
+// A goroutine of a filter may send a message after the end of a unary call. The message has no effect.
+func TestMessageAfterTheEnd(t *testing.T) {
+	s, late := new(spy), make(chan grpc.ServerStream, 1)
+	s.handle = func(_ context.Context, ss grpc.ServerStream, _ httpfilter.ServerNext) error {
+		late <- ss
+		return nil
+	}
+	if _, err := newFilteredServer(t, s).unary("a"); status.Code(err) != codes.Internal {
+		t.Errorf("the call ends with %v; want INTERNAL, because it has no message", err)
+	}
+	if err := (<-late).SendMsg(wrapperspb.String("b")); status.Code(err) != codes.Canceled {
+		t.Errorf("a message after the end: %v; want CANCELLED", err)
+	}
+}
+
 // While updates replace the routes under calls, no call has a filter that is closed. At the end, none is open, and
 // later calls fail.
 func TestUpdatesUnderFilteredCalls(t *testing.T) {
