@@ -2,10 +2,13 @@ package extproc
 
 import (
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
@@ -17,10 +20,12 @@ type slowStream struct {
 	grpc.ServerStream
 	release  chan struct{}
 	received bool
+	calls    atomic.Int32 // of RecvMsg
 }
 
 // RecvMsg implements [grpc.ServerStream].
 func (s *slowStream) RecvMsg(any) error {
+	s.calls.Add(1)
 	<-s.release
 	if s.received {
 		return io.EOF
@@ -54,4 +59,28 @@ func TestUnaryRequestIsReadFirst(t *testing.T) {
 			x.end()
 		})
 	}
+}
+
+// After the call has failed, a handler that goes on receiving starts no further goroutine: gRPC allows one receiver at a time.
+func TestReceiveAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &processor{release: func() {}, uses: 1}
+		x, inner := p.newExchange(t.Context(), nil)
+		below := &slowStream{release: make(chan struct{})}
+		s := &serverStream{ServerStream: below, exchange: x, ctx: inner, call: &httpfilter.ServerCall{Method: "/p.S/M", ClientStreams: true}}
+		received := make(chan error)
+		go func() { received <- s.RecvMsg(wrapperspb.String("")) }()
+		synctest.Wait()
+		x.fail(status.Error(codes.Internal, "the processor has failed"))
+		first, second := <-received, s.RecvMsg(wrapperspb.String(""))
+		synctest.Wait()
+		if status.Code(first) != codes.Internal || status.Code(second) != codes.Internal {
+			t.Errorf("errors %v and %v; want INTERNAL", first, second)
+		}
+		if n := below.calls.Load(); n != 1 {
+			t.Errorf("the filter receives %d times; want once", n)
+		}
+		close(below.release)
+		x.end()
+	})
 }

@@ -157,6 +157,9 @@ func (s *serverStream) receiveBelow(m any) error {
 	if !ok || !s.call.ClientStreams { // the message of a unary call is there
 		return s.ServerStream.RecvMsg(m)
 	}
+	if s.ctx.Err() != nil {
+		return s.aborted() // a goroutine may still receive
+	}
 	from := to.ProtoReflect().New()
 	done := make(chan error, 1)
 	go func() { done <- s.ServerStream.RecvMsg(from.Interface()) }() // ends with the call
@@ -167,10 +170,15 @@ func (s *serverStream) receiveBelow(m any) error {
 		}
 		return err
 	case <-s.ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return refused(s.wait(func() bool { return false }))
+		return s.aborted()
 	}
+}
+
+// aborted returns the status of a call whose context is done.
+func (s *serverStream) aborted() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return refused(s.wait(func() bool { return false }))
 }
 
 // move moves the fields of a message into another of its type.
