@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/propagation"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	experimental "google.golang.org/grpc/experimental/opentelemetry"
 	"google.golang.org/grpc/stats/opentelemetry"
 
@@ -30,8 +28,7 @@ func TestChildOptions(t *testing.T) {
 		MetricsOptions: opentelemetry.MetricsOptions{MeterProvider: meter},
 		TraceOptions:   experimental.TraceOptions{TracerProvider: tracer, TextMapPropagator: propagation.TraceContext{}},
 	})
-	overridden := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithCredentialsBundle(insecure.NewBundle())}
-	transport := grpctransport.New(grpctransport.WithChildDialOptions(append(overridden, plugin)...))
+	transport := grpctransport.New(grpctransport.WithChildDialOptions(plugin))
 	env := newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s], "allowed_grpc_services": {
 		%q: {"channel_creds": [{"type": "insecure"}]}, %q: {"channel_creds": [{"type": "insecure"}]}}}`, p.entry(), a.Addr(), e.Addr()),
 		xdsforge.WithTransport(transport))
