@@ -379,7 +379,7 @@ func testLargestMessage(t *testing.T, newWorld newWorldFunc) {
 		}
 		return s.SendMsg(wrapperspb.String(strconv.Itoa(len(m.GetValue()))))
 	})
-	w.Handle(changing(func(in *request, out *response) []*response {
+	w.Handle(changing(func(_ *request, out *response) []*response {
 		if m := fakeextproc.Message(out); m != nil && !m.GetEndOfStream() {
 			m.Body = raw
 		}
