@@ -44,9 +44,9 @@ func labeler(s fakeextproc.Stream) error {
 		case *extprocv3.ProcessingResponse_ResponseTrailers:
 			r.ResponseTrailers.HeaderMutation = header("x-trailer")
 		case *extprocv3.ProcessingResponse_RequestBody:
-			all := append(held, out)
+			all := held
 			held = nil
-			return all
+			return append(all, out)
 		}
 		return []*extprocv3.ProcessingResponse{out}
 	}}).Process(s)

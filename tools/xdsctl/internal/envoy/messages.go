@@ -3,6 +3,16 @@
 package envoy
 
 import (
+	_ "github.com/cncf/xds/go/udpa/annotations"
+	_ "github.com/cncf/xds/go/udpa/data/orca/v1"
+	_ "github.com/cncf/xds/go/udpa/service/orca/v1"
+	_ "github.com/cncf/xds/go/udpa/type/v1"
+	_ "github.com/cncf/xds/go/xds/annotations/v3"
+	_ "github.com/cncf/xds/go/xds/core/v3"
+	_ "github.com/cncf/xds/go/xds/data/orca/v3"
+	_ "github.com/cncf/xds/go/xds/service/orca/v3"
+	_ "github.com/cncf/xds/go/xds/type/matcher/v3"
+	_ "github.com/cncf/xds/go/xds/type/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/admin/v2alpha"
 	_ "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/annotations"
@@ -496,14 +506,4 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/type/tracing/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/watchdog/v3"
-	_ "github.com/cncf/xds/go/udpa/annotations"
-	_ "github.com/cncf/xds/go/udpa/data/orca/v1"
-	_ "github.com/cncf/xds/go/udpa/service/orca/v1"
-	_ "github.com/cncf/xds/go/udpa/type/v1"
-	_ "github.com/cncf/xds/go/xds/annotations/v3"
-	_ "github.com/cncf/xds/go/xds/core/v3"
-	_ "github.com/cncf/xds/go/xds/data/orca/v3"
-	_ "github.com/cncf/xds/go/xds/service/orca/v3"
-	_ "github.com/cncf/xds/go/xds/type/matcher/v3"
-	_ "github.com/cncf/xds/go/xds/type/v3"
 )

@@ -22,6 +22,7 @@ func TestMessages(t *testing.T) {
 	want := slices.DeleteFunc(strings.Fields(string(out)), func(s string) bool {
 		return s == "github.com/envoyproxy/go-control-plane/envoy"
 	})
+	slices.Sort(want)
 	if slices.Contains(flag.Args(), "update") {
 		write(t, want)
 	}
@@ -38,7 +39,6 @@ func TestMessages(t *testing.T) {
 		got = append(got, path)
 	}
 	slices.Sort(got)
-	slices.Sort(want)
 	if !slices.Equal(got, want) || len(got) < 400 {
 		t.Errorf("messages.go imports %d packages, the modules have %d; run go generate", len(got), len(want))
 	}
