@@ -69,7 +69,7 @@ func TestFailover(t *testing.T) {
 				endpoints { locality { region: "a" } load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %s } } } } }
 				endpoints { locality { region: "b" } priority: 1 load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %s } } } } }`,
 				portOf(first.addr()), portOf(second))
-			w.routes(`routes { match { prefix: "" } route { cluster: "c" retry_policy { retry_on: "connect-failure,reset,refused-stream" num_retries { value: 3 } retry_back_off { base_interval { nanos: 1000000 } } } } }`)
+			w.routes(`routes { match { prefix: "" } route { cluster: "c" retry_policy { retry_on: "connect-failure,reset,refused-stream" num_retries { value: 10 } retry_back_off { base_interval { nanos: 20000000 } } } } }`)
 			rt := w.transport(httpxds.WithProtocol(protocol))
 			until(t, func() (bool, string) {
 				body, err := get(t, rt, "http://svc/")
