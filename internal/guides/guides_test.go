@@ -80,6 +80,45 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// TestDecisions expects each decision to have a number of its own, in its file's name and heading, and one row in the list
+// that links to it with its title.
+func TestDecisions(t *testing.T) {
+	list, err := os.ReadFile(filepath.Join(root, "docs", "adr", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(root, "docs", "adr", "[0-9]*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < 100 {
+		t.Errorf("found %d decisions; want at least 100", len(names))
+	}
+	files := make(map[string]string) // by number
+	for _, name := range names {
+		base := filepath.Base(name)
+		number := strings.TrimLeft(base[:4], "0")
+		if other, ok := files[number]; ok {
+			t.Errorf("%s has the number of %s", base, other)
+		}
+		files[number] = base
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		heading, _, _ := strings.Cut(string(b), "\n")
+		title, ok := strings.CutPrefix(heading, "# "+number+". ")
+		if !ok {
+			t.Errorf("%s begins with %q; want its number %s and a title", base, heading, number)
+			continue
+		}
+		row := "| " + number + " | [" + title + "](" + base + ") |"
+		if n := strings.Count(string(list), row); n != 1 {
+			t.Errorf("docs/adr/README.md has %d rows that begin with %q; want 1", n, row)
+		}
+	}
+}
+
 // blocks returns the Go blocks of a page, normalized.
 func blocks(text string) (found []string) {
 	for _, part := range strings.Split(text, "```go\n")[1:] {
