@@ -95,6 +95,27 @@ func TestMatchIgnoresTheCaseOfLetters(t *testing.T) {
 	}
 }
 
+// A program may remove routes from its copy of a virtual host. Match finds none of those, with and without a table of routes.
+func TestMatchAfterRoutesAreRemoved(t *testing.T) {
+	for _, routes := range []int{2, 20} {
+		var b strings.Builder
+		for i := range routes {
+			fmt.Fprintf(&b, `routes { match { path: "/%d" } route { cluster: "a" } } `, i)
+		}
+		h := host(t, b.String())
+		h.Routes = h.Routes[:routes-1]
+		for i := range routes {
+			path, there := fmt.Sprint("/", i), i < routes-1
+			if got := h.Match(path, nil) != nil; got != there {
+				t.Errorf("with %d of %d routes, a call of %s matches: %t; want %t", routes-1, routes, path, got, there)
+			}
+			if got := h.MatchHTTP(path, nil) >= 0; got != there {
+				t.Errorf("with %d of %d routes, a request for %s matches: %t; want %t", routes-1, routes, path, got, there)
+			}
+		}
+	}
+}
+
 // Match respects the order of routes whose prefixes have many different lengths, or all the same
 // length.
 func TestMatchManyPrefixesOfOnePath(t *testing.T) {

@@ -91,6 +91,7 @@ func TestDecisions(t *testing.T) {
 		{"an HTTP status", headers, 0, metadata.MD{abortHTTPHeader: {"404"}}, 0, codes.Unimplemented},
 		{"an HTTP status of success", headers, 0, metadata.MD{abortHTTPHeader: {"200"}}, 0, codes.Unknown},
 		{"a code counts more than a status", headers, 0, metadata.MD{abortHTTPHeader: {"404"}, abortGRPCHeader: {"0"}}, 0, codes.OK},
+		{"the last code", headers, 0, metadata.MD{abortHTTPHeader: {"404"}, abortGRPCHeader: {"16"}}, 0, codes.Unauthenticated},
 		{"a code that is none", headers, 0, metadata.MD{abortHTTPHeader: {"404"}, abortGRPCHeader: {"17"}}, 0, codes.Unimplemented},
 		{"a status that is none", headers, 0, metadata.MD{abortHTTPHeader: {"600"}, delayHeader: {"-1"}}, 0, pass},
 		{"no numbers", headers, 0, metadata.MD{abortGRPCHeader: {"x"}, delayHeader: {"1.5"}}, 0, pass},
@@ -221,6 +222,18 @@ func TestWaitingEndsWithTheCall(t *testing.T) {
 			t.Error("faults are active after the calls")
 		}
 	})
+}
+
+// An abort without a delay does not wait. Its status is also that of a call that has ended already, each time.
+func TestAbortWithoutDelay(t *testing.T) {
+	i := interceptor(t, newFilter(always(0)), config.Config{Abort: &config.Abort{PerMillion: all, Code: 5}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if _, err := i(ctx, new(httpfilter.ClientCall)); status.Code(err) != codes.NotFound {
+			t.Fatalf("an aborted call ends with %v; want NOT_FOUND", err)
+		}
+	}
 }
 
 func TestOverride(t *testing.T) {

@@ -46,6 +46,9 @@ type auditors struct {
 }
 
 func newAuditors(c config.Audit) (auditors, error) {
+	if len(c.Loggers) == 0 {
+		return auditors{}, nil // logs no decision
+	}
 	a := auditors{onAllow: c.OnAllow, onDeny: c.OnDeny}
 	for _, l := range c.Loggers {
 		switch parsed := l.Config.(type) {
@@ -62,7 +65,7 @@ func newAuditors(c config.Audit) (auditors, error) {
 
 // wants reports whether the loggers log a decision.
 func (a *auditors) wants(allowed bool) bool {
-	return len(a.loggers) > 0 && (allowed && a.onAllow || !allowed && a.onDeny)
+	return allowed && a.onAllow || !allowed && a.onDeny
 }
 
 // tell gives each logger a copy of the event.

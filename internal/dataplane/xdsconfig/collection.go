@@ -189,9 +189,9 @@ func distinct(endpoints []endpoint.Endpoint, seen map[string]bool) (kept []endpo
 	return kept, len(kept) == len(endpoints)
 }
 
-// convert reads the endpoints of a list if there is another update.
+// convert reads the endpoints of a list if there is another update. A list without an update has no endpoints.
 func (n *listWatch) convert(nodeID string) {
-	if n.content > 0 && n.converted == n.update {
+	if n.converted == n.update {
 		return
 	}
 	n.content++
