@@ -77,31 +77,24 @@ func TestPickersWithoutEndpoints(t *testing.T) {
 	}
 }
 
-// The key of an endpoint does not depend on the order of its addresses. Endpoints ends when its caller does.
+// The list has the endpoints of all localities in order. The key of an endpoint does not depend on the order of its
+// addresses.
 func TestKeys(t *testing.T) {
-	localities := []lbtree.Locality{
-		{Endpoints: []lbtree.Endpoint{endpoint(1, "b", "a"), endpoint(1, "c")}},
-		{},
-		{Endpoints: []lbtree.Endpoint{endpoint(1, "d")}},
+	ab, c, d := endpoint(1, "b", "a"), endpoint(1, "c"), endpoint(1, "d")
+	localities := []lbtree.Locality{{Endpoints: []*lbtree.Endpoint{ab, c}}, {}, {Endpoints: []*lbtree.Endpoint{d}}}
+	for _, tt := range []struct {
+		localities []lbtree.Locality
+		want       []*lbtree.Endpoint
+	}{{nil, nil}, {localities[:1], []*lbtree.Endpoint{ab, c}}, {localities, []*lbtree.Endpoint{ab, c, d}}} {
+		if got := lbtree.List(tt.localities); !slices.Equal(got, tt.want) || lbtree.Count(tt.localities) != len(tt.want) {
+			t.Errorf("list = %v of %d endpoints, want %v", got, lbtree.Count(tt.localities), tt.want)
+		}
 	}
-	if got, want := lbtree.Keys(localities), []string{"a\nb", "c", "d"}; !slices.Equal(got, want) || lbtree.Count(localities) != len(want) {
-		t.Errorf("keys = %q of %d endpoints, want %q", got, lbtree.Count(localities), want)
+	if ab.Key() != "a\nb" || c.Key() != "c" {
+		t.Errorf("keys = %q and %q, want both addresses in order, and one", ab.Key(), c.Key())
 	}
 	if a, b := lbtree.KeyOf([]string{"b", "a"}), lbtree.KeyOf([]string{"a", "b"}); a != b || lbtree.KeyOf([]string{"a"}) != "a" {
 		t.Errorf("the keys of two addresses are %q and %q, want the same", a, b)
-	}
-	var indexes []int
-	for i := range lbtree.Endpoints(localities) {
-		if indexes = append(indexes, i); i == 2 {
-			break
-		}
-	}
-	for i := range lbtree.Endpoints(localities) {
-		indexes = append(indexes, i)
-		break
-	}
-	if want := []int{0, 1, 2, 0}; !slices.Equal(indexes, want) {
-		t.Errorf("the indexes of endpoints are %v, want %v", indexes, want)
 	}
 }
 

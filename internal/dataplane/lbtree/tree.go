@@ -4,7 +4,6 @@
 package lbtree
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -50,8 +49,9 @@ type Target struct {
 type Locality struct {
 	ID endpoint.LocalityID
 	// Weight is the share of the priority's calls, not 0.
-	Weight    uint32
-	Endpoints []Endpoint
+	Weight uint32
+	// Endpoints are immutable. An endpoint that an update does not change is the same pointer as before.
+	Endpoints []*Endpoint
 	// Total is the sum of the weights of all endpoints of the locality, if Endpoints is a subset of
 	// them (A68). 0: Endpoints has them all.
 	Total uint64
@@ -225,7 +225,7 @@ type Weighted struct {
 func Flatten(localities []Locality) []Weighted {
 	shares := Shares(localities)
 	out := make([]Weighted, 0, len(shares))
-	for i, e := range Endpoints(localities) {
+	for i, e := range List(localities) {
 		out = append(out, Weighted{Endpoint: *e, Share: shares[i]})
 	}
 	return out
@@ -259,28 +259,16 @@ func Count(localities []Locality) int {
 	return n
 }
 
-// Endpoints yields the endpoints of all localities with their indexes in one list.
-func Endpoints(localities []Locality) iter.Seq2[int, *Endpoint] {
-	return func(yield func(int, *Endpoint) bool) {
-		n := 0
-		for i := range localities {
-			for j := range localities[i].Endpoints {
-				if !yield(n, &localities[i].Endpoints[j]) {
-					return
-				}
-				n++
-			}
-		}
+// List returns the endpoints of all localities. Nobody may change the list.
+func List(localities []Locality) []*Endpoint {
+	if len(localities) == 1 {
+		return localities[0].Endpoints
 	}
-}
-
-// Keys returns the keys of the endpoints of all localities.
-func Keys(localities []Locality) []string {
-	keys := make([]string, 0, Count(localities))
-	for _, e := range Endpoints(localities) {
-		keys = append(keys, e.Key())
+	list := make([]*Endpoint, 0, Count(localities))
+	for i := range localities {
+		list = append(list, localities[i].Endpoints...)
 	}
-	return keys
+	return list
 }
 
 // normal returns the share of a weight in a sum, in fixed point.

@@ -12,8 +12,8 @@ import (
 
 const one = 1 << 31
 
-func endpoint(weight uint32, addrs ...string) lbtree.Endpoint {
-	e := lbtree.Endpoint{Weight: weight}
+func endpoint(weight uint32, addrs ...string) *lbtree.Endpoint {
+	e := &lbtree.Endpoint{Weight: weight}
 	for _, a := range addrs {
 		e.Addresses = append(e.Addresses, resolver.Address{Addr: a})
 	}
@@ -23,9 +23,9 @@ func endpoint(weight uint32, addrs ...string) lbtree.Endpoint {
 // The shares are those of gRFC A113. The weights of localities and endpoints may have any sum.
 func TestFlatten(t *testing.T) {
 	got := lbtree.Flatten([]lbtree.Locality{
-		{Weight: 3, Endpoints: []lbtree.Endpoint{endpoint(2, "a"), endpoint(2, "b")}},
-		{Weight: 1, Endpoints: []lbtree.Endpoint{endpoint(100, "c"), endpoint(300, "d")}},
-		{Weight: 4, Endpoints: []lbtree.Endpoint{endpoint(1<<32-1, "e"), endpoint(1, "f")}},
+		{Weight: 3, Endpoints: []*lbtree.Endpoint{endpoint(2, "a"), endpoint(2, "b")}},
+		{Weight: 1, Endpoints: []*lbtree.Endpoint{endpoint(100, "c"), endpoint(300, "d")}},
+		{Weight: 4, Endpoints: []*lbtree.Endpoint{endpoint(1<<32-1, "e"), endpoint(1, "f")}},
 	})
 	want := []uint32{one / 16 * 3, one / 16 * 3, one / 32, one / 32 * 3, one/2 - 1, 1}
 	for i, e := range got {

@@ -49,8 +49,8 @@ type dialer struct {
 	drains   bool
 	draining []lbtree.Locality
 
-	last    map[localityKey][]lbtree.Endpoint
-	next    map[localityKey][]lbtree.Endpoint
+	last    map[localityKey][]*lbtree.Endpoint
+	next    map[localityKey][]*lbtree.Endpoint
 	changed changes
 }
 
@@ -65,16 +65,16 @@ type localityKey struct {
 // lists.
 type changes struct {
 	added   []addition
-	removed []lbtree.Endpoint
+	removed []*lbtree.Endpoint
 }
 
 type addition struct {
 	locality endpoint.LocalityID
-	lbtree.Endpoint
+	*lbtree.Endpoint
 }
 
 func newDialer(tls *security.Cluster, proxied bool) *dialer {
-	d := &dialer{tls: tls, proxied: proxied, next: make(map[localityKey][]lbtree.Endpoint)}
+	d := &dialer{tls: tls, proxied: proxied, next: make(map[localityKey][]*lbtree.Endpoint)}
 	if tls != nil {
 		d.plain = security.WithCluster(resolver.Address{}, tls, "").Attributes
 	}
@@ -91,7 +91,7 @@ func (d *dialer) withHTTP(s lbtree.HTTP) *dialer {
 
 // priorities returns the localities of all priorities. It sets draining, too.
 func (d *dialer) priorities(from [][]*endpoint.Locality) [][]lbtree.Locality {
-	d.last, d.next, d.changed = d.next, make(map[localityKey][]lbtree.Endpoint), changes{}
+	d.last, d.next, d.changed = d.next, make(map[localityKey][]*lbtree.Endpoint), changes{}
 	out := make([][]lbtree.Locality, len(from))
 	d.draining = nil
 	for i, localities := range from {
@@ -114,22 +114,21 @@ func (d *dialer) localities(from []*endpoint.Locality, draining bool) []lbtree.L
 	for _, l := range from {
 		key := localityKey{l.ID, l.Priority, draining}
 		r := reuse{dialer: d, last: d.last[key]}
-		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]lbtree.Endpoint, 0, len(l.Endpoints))}
-		var room []resolver.Address
+		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]*lbtree.Endpoint, 0, len(l.Endpoints))}
+		var room room
 		for i := range l.Endpoints {
 			e := &l.Endpoints[i]
 			if draining && e.Health != endpoint.HealthDraining || !draining && !usable(e.Health) {
 				continue
 			}
 			if unchanged := r.find(e); unchanged != nil {
-				to.Endpoints = append(to.Endpoints, *unchanged)
+				to.Endpoints = append(to.Endpoints, unchanged)
 				continue
 			}
-			if room == nil && len(r.last) == 0 { // most endpoints have one address
-				room = make([]resolver.Address, 0, len(l.Endpoints))
+			if room.endpoints == nil && len(r.last) == 0 {
+				room = newRoom(len(l.Endpoints))
 			}
-			var one lbtree.Endpoint
-			one, room = d.endpoint(l, e, room)
+			one := d.endpoint(l, e, &room)
 			to.Endpoints = append(to.Endpoints, one)
 			d.changed.added = append(d.changed.added, addition{l.ID, one})
 		}
@@ -146,7 +145,7 @@ func (d *dialer) localities(from []*endpoint.Locality, draining bool) []lbtree.L
 // A reuse finds the unchanged endpoints of a locality. Positions before at are done.
 type reuse struct {
 	dialer *dialer
-	last   []lbtree.Endpoint
+	last   []*lbtree.Endpoint
 	at     int
 	misses int // since the last unchanged endpoint
 }
@@ -159,10 +158,10 @@ func (r *reuse) find(e *endpoint.Endpoint) *lbtree.Endpoint {
 		return nil
 	}
 	for _, i := range [...]int{r.at, r.at + 1, r.at + r.misses} {
-		if i < len(r.last) && unchanged(&r.last[i], e) {
+		if i < len(r.last) && unchanged(r.last[i], e) {
 			r.remove(i)
 			r.at, r.misses = i+1, 0
-			return &r.last[i]
+			return r.last[i]
 		}
 	}
 	r.misses++
@@ -189,9 +188,33 @@ func unchanged(last *lbtree.Endpoint, e *endpoint.Endpoint) bool {
 	return i == len(last.Addresses)
 }
 
-// endpoint returns an endpoint, whose addresses it appends to room. It returns the room that is left.
-func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint, room []resolver.Address) (lbtree.Endpoint, []resolver.Address) {
-	out := lbtree.Endpoint{Weight: max(e.Weight, 1), HashKey: e.HashKey(), Hostname: e.Hostname()}
+// A room is memory for the endpoints of a new locality. They are next to each other, because updates compare all of
+// them. The zero value allocates each one.
+type room struct {
+	endpoints []lbtree.Endpoint
+	addresses []resolver.Address
+}
+
+// newRoom returns a room for n endpoints. Most have one address.
+func newRoom(n int) room {
+	return room{make([]lbtree.Endpoint, 0, n), make([]resolver.Address, 0, n)}
+}
+
+// endpoint returns memory for an endpoint.
+func (r *room) endpoint() *lbtree.Endpoint {
+	n := len(r.endpoints)
+	if n == cap(r.endpoints) {
+		return new(lbtree.Endpoint)
+	}
+	r.endpoints = r.endpoints[:n+1]
+	return &r.endpoints[n]
+}
+
+// endpoint returns an endpoint in the room.
+func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint, room *room) *lbtree.Endpoint {
+	out := room.endpoint()
+	out.Weight, out.HashKey, out.Hostname = max(e.Weight, 1), e.HashKey(), e.Hostname()
+	addresses := room.addresses
 	for addr := range e.Addresses() {
 		a := resolver.Address{Addr: addr, Attributes: d.plain}
 		if d.tls != nil && out.Hostname != "" {
@@ -200,10 +223,10 @@ func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint, room []res
 		if proxy := l.Proxy(e); d.proxied && proxy.IsValid() {
 			a = security.WithProxy(a, proxy.String())
 		}
-		room = append(room, a)
+		addresses = append(addresses, a)
 	}
-	out.Addresses = slices.Clip(room)
-	return out, room[len(room):]
+	out.Addresses, room.addresses = slices.Clip(addresses), addresses[len(addresses):]
+	return out
 }
 
 // priorityNames gives names to the priorities of a cluster. Localities that move to another priority keep

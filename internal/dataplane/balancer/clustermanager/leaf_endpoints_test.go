@@ -2,6 +2,7 @@ package clustermanager
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -87,5 +89,29 @@ func TestAddresses(t *testing.T) {
 	}
 	if a := newDialer(nil, false).localities([]*endpoint.Locality{l}, false)[0].Endpoints[2].Addresses[0]; a.Addr != "d" || a.Attributes != nil {
 		t.Errorf("%v; must lead to the endpoint, as the cluster wants no proxies", a)
+	}
+}
+
+// TestUnchangedEndpointsAreTheSame expects a configuration to get the endpoints of the last one, except for the changed
+// ones. Policies compare them by their pointers.
+func TestUnchangedEndpointsAreTheSame(t *testing.T) {
+	d := newDialer(nil, false)
+	of := func(addrs ...string) []*lbtree.Endpoint {
+		l := endpoint.Locality{Weight: 1}
+		for _, a := range addrs {
+			l.Endpoints = append(l.Endpoints, endpoint.New(a))
+		}
+		return d.priorities([][]*endpoint.Locality{{&l}})[0][0].Endpoints
+	}
+	first := of("a", "b", "c", "d")
+	for _, next := range [][]string{{"a", "x", "c", "d"}, {"a", "c", "d"}, {"y", "a", "c", "d"}} {
+		last, got := first, of(next...)
+		for i, addr := range next {
+			was := slices.IndexFunc(last, func(e *lbtree.Endpoint) bool { return e.Addresses[0].Addr == addr })
+			if got[i].Addresses[0].Addr != addr || was >= 0 && got[i] != last[was] {
+				t.Errorf("%v: endpoint %d is %v; want that of the last configuration", next, i, got[i])
+			}
+		}
+		first = got
 	}
 }

@@ -141,7 +141,7 @@ func compareAccounts(t *testing.T, c *leafCluster, before map[string]*account) m
 				}
 				accounts[addr.Addr] = a
 			}
-			if !correct(first, c, l.ID, &e) {
+			if !correct(first, c, l.ID, e) {
 				t.Errorf("the account of %s is %+v", e.Key(), first)
 			}
 			if last := before[e.Addresses[0].Addr]; last != nil && last.calls != first.calls {

@@ -132,7 +132,7 @@ func (d *duel) close() {
 	}
 }
 
-func (d *duel) update(endpoints ...lbtree.Endpoint) {
+func (d *duel) update(endpoints ...*lbtree.Endpoint) {
 	d.both(func(s *side) {
 		s.policy.Update(lbtree.Target{Policy: d.lb, Localities: []lbtree.Locality{{Weight: 1, Endpoints: endpoints}}})
 	})
@@ -237,10 +237,10 @@ func (d *duel) connect(addrs ...string) *duel {
 	return d
 }
 
-func endpointsOf(addrs ...string) []lbtree.Endpoint {
-	out := make([]lbtree.Endpoint, 0, len(addrs))
+func endpointsOf(addrs ...string) []*lbtree.Endpoint {
+	out := make([]*lbtree.Endpoint, 0, len(addrs))
 	for _, addr := range addrs {
-		e := lbtree.Endpoint{Weight: 1}
+		e := &lbtree.Endpoint{Weight: 1}
 		for a := range strings.SplitSeq(addr, "+") {
 			e.Addresses = append(e.Addresses, resolver.Address{Addr: a})
 		}

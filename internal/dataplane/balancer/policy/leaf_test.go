@@ -77,7 +77,7 @@ func (c *careless) Close()            { c.cc.UpdateState(lbtree.Connecting()) }
 func leafTarget(weights ...uint32) lbtree.Target {
 	l := lbtree.Locality{Weight: 1}
 	for i, w := range weights {
-		l.Endpoints = append(l.Endpoints, lbtree.Endpoint{
+		l.Endpoints = append(l.Endpoints, &lbtree.Endpoint{
 			Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: string(rune('a' + i))}}}, Weight: w,
 		})
 	}

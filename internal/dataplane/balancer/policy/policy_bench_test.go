@@ -17,7 +17,7 @@ import (
 func many(n int) lbtree.Target {
 	l := lbtree.Locality{Weight: 1}
 	for i := range n {
-		e := lbtree.Endpoint{Weight: 1}
+		e := &lbtree.Endpoint{Weight: 1}
 		e.Addresses = []resolver.Address{{Addr: fmt.Sprintf("10.0.%d.%d:80", i>>8, i&255)}}
 		l.Endpoints = append(l.Endpoints, e)
 	}

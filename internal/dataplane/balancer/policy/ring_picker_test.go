@@ -201,11 +201,11 @@ func TestBadRingConfiguration(t *testing.T) {
 	var got balancer.State
 	p := newRingHash(&lbtree.Env{State: new(lbtree.State)}, func(s balancer.State) { got = s })
 	update := func(config string) {
-		e := lbtree.Endpoint{Weight: 1}
+		e := &lbtree.Endpoint{Weight: 1}
 		e.Addresses = []resolver.Address{{Addr: "a"}}
 		p.Update(lbtree.Target{
 			Policy:     resource.LBConfig{Config: config},
-			Localities: []lbtree.Locality{{Weight: 1, Endpoints: []lbtree.Endpoint{e}}},
+			Localities: []lbtree.Locality{{Weight: 1, Endpoints: []*lbtree.Endpoint{e}}},
 		})
 	}
 	for _, step := range []struct {

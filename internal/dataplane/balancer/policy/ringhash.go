@@ -20,7 +20,9 @@ type ringHash struct {
 	config ringConfig
 	ring   ring
 	order  []int // the members, sorted by ring key
-	// members are the endpoints. The ring's entries have indexes into them.
+	// targets are the endpoints of the target, and members those of the policy, in the same order. The ring's entries
+	// have indexes into them.
+	targets []*lbtree.Endpoint
 	members []*member
 	// shown has the states of members, for pickers. It is immutable, the states are not.
 	shown  []*ringEndpoint
@@ -34,7 +36,7 @@ type ringHash struct {
 type member struct {
 	addresses string
 	at        int // its index in members
-	endpoint  lbtree.Endpoint
+	endpoint  *lbtree.Endpoint
 	share     uint32 // of all calls, as in lbtree.Weighted
 	policy    *leaf  // pick_first; nil: never connected
 	state     balancer.State
@@ -63,31 +65,31 @@ func (p *ringHash) Update(t lbtree.Target) {
 
 // replace makes the members those of the endpoints. It keeps the ring if it would be the same.
 func (p *ringHash) replace(c ringConfig, localities []lbtree.Locality) {
-	keys, shares := lbtree.Keys(localities), lbtree.Shares(localities)
-	same := c.MinSize == p.config.MinSize && c.MaxSize == p.config.MaxSize && len(keys) == len(p.members)
-	members, gone := match(p.members, keys)
-	shown := make([]*ringEndpoint, len(keys))
+	targets, shares := lbtree.List(localities), lbtree.Shares(localities)
+	same := c.MinSize == p.config.MinSize && c.MaxSize == p.config.MaxSize && len(targets) == len(p.members)
+	matched := match(p.members, p.targets, targets)
+	shown := make([]*ringEndpoint, len(targets))
 	p.config, p.counts = c, stateCounts{}
-	for i, e := range lbtree.Endpoints(localities) {
-		m := members[i]
-		same = same && m != nil && m.at == i && m.share == shares[i] && ringKey(&m.endpoint) == ringKey(e)
+	for i, e := range targets {
+		m := matched.endpoints[i]
+		same = same && m != nil && m.at == i && m.share == shares[i] && (m.endpoint == e || ringKey(m.endpoint) == ringKey(e))
 		if m == nil {
-			m = &member{addresses: keys[i]}
-			members[i] = m
+			m = &member{addresses: e.Key(), endpoint: e}
+			matched.endpoints[i] = m
 			p.setIdle(m)
 		}
 		m.at, m.share, shown[i] = i, shares[i], &m.shown
 		p.counts[m.state.ConnectivityState]++
-		changed := p.env.Attributes != nil || !sameAddresses(m.endpoint.Addresses, e.Addresses)
-		if m.endpoint = *e; m.policy != nil && changed {
+		changed := p.env.Attributes != nil || m.endpoint != e && !sameAddresses(m.endpoint.Addresses, e.Addresses)
+		if m.endpoint = e; m.policy != nil && changed {
 			m.policy.pass(p.state(m))
 		}
 	}
-	for _, m := range gone {
+	for _, m := range matched.gone {
 		m.at = -1
 		m.disconnect()
 	}
-	p.members, p.shown = members, shown
+	p.targets, p.members, p.shown = targets, matched.endpoints, shown
 	if !same {
 		p.place()
 	}
@@ -97,7 +99,7 @@ func (p *ringHash) replace(c ringConfig, localities []lbtree.Locality) {
 func (p *ringHash) place() {
 	spots := make([]spot, len(p.members))
 	for i, m := range p.members {
-		spots[i] = spot{key: ringKey(&m.endpoint), weight: m.share}
+		spots[i] = spot{key: ringKey(m.endpoint), weight: m.share}
 	}
 	p.order = sorted(spots, p.order)
 	p.ring = newRing(spots, p.order, p.config.MinSize, p.config.MaxSize)
@@ -209,7 +211,7 @@ func (p *ringHash) Close() {
 	for _, m := range p.members {
 		m.disconnect()
 	}
-	p.members = nil
+	p.targets, p.members = nil, nil
 }
 
 func (m *member) disconnect() {

@@ -28,7 +28,7 @@ func TestRandomChanges(t *testing.T) {
 
 func changeAtRandom(t *testing.T, r *rand.Rand) {
 	b := newBench(t, "10.0.0.1:80")
-	all := []lbtree.Endpoint{{Weight: 1, Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "10.0.0.1:80"}}}}}
+	all := []*lbtree.Endpoint{{Weight: 1, Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "10.0.0.1:80"}}}}}
 	update := func() {
 		b.do(func() {
 			b.policy.Update(lbtree.Target{
@@ -58,9 +58,9 @@ func changeAtRandom(t *testing.T, r *rand.Rand) {
 }
 
 // mutate returns endpoints after a random change. Each is a set of one or two addresses.
-func mutate(r *rand.Rand, all []lbtree.Endpoint) []lbtree.Endpoint {
-	fresh := func() lbtree.Endpoint {
-		e := lbtree.Endpoint{Weight: 1 + r.Uint32N(3)}
+func mutate(r *rand.Rand, all []*lbtree.Endpoint) []*lbtree.Endpoint {
+	fresh := func() *lbtree.Endpoint {
+		e := &lbtree.Endpoint{Weight: 1 + r.Uint32N(3)}
 		e.Addresses = []resolver.Address{{Addr: fmt.Sprintf("10.0.0.%d:80", r.IntN(12))}}
 		if r.IntN(4) == 0 {
 			e.Addresses = append(e.Addresses, resolver.Address{Addr: "[::1]:80"})
@@ -84,6 +84,7 @@ func mutate(r *rand.Rand, all []lbtree.Endpoint) []lbtree.Endpoint {
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	default:
 		if at < len(all) {
+			all[at] = new(*all[at])
 			all[at].Weight = 1 + r.Uint32N(3)
 			all[at].HashKey = []string{"", "a", "b"}[r.IntN(3)]
 			all[at].Addresses = slices.Clone(all[at].Addresses)
@@ -91,7 +92,7 @@ func mutate(r *rand.Rand, all []lbtree.Endpoint) []lbtree.Endpoint {
 		}
 	}
 	seen := make(map[string]bool) // an update has no address twice
-	return slices.DeleteFunc(all, func(e lbtree.Endpoint) bool {
+	return slices.DeleteFunc(all, func(e *lbtree.Endpoint) bool {
 		twice := seen[e.Key()]
 		seen[e.Key()] = true
 		return twice
@@ -133,7 +134,7 @@ func policies(p *ringHash) map[*leaf]string {
 }
 
 // compare computes anew all that the policy remembers between updates.
-func (b *bench) compare(all []lbtree.Endpoint, before map[*leaf]string) {
+func (b *bench) compare(all []*lbtree.Endpoint, before map[*leaf]string) {
 	b.Helper()
 	p := b.policy
 	want := lbtree.Flatten([]lbtree.Locality{{Weight: 1, Endpoints: all}})

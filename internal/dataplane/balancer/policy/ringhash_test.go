@@ -78,7 +78,7 @@ func (b *bench) do(f func()) {
 func (b *bench) update(addrs ...string) {
 	l := lbtree.Locality{Weight: 1}
 	for _, a := range addrs {
-		e := lbtree.Endpoint{Weight: 1}
+		e := &lbtree.Endpoint{Weight: 1}
 		e.Addresses = []resolver.Address{{Addr: a}}
 		l.Endpoints = append(l.Endpoints, e)
 	}

@@ -18,7 +18,8 @@ import (
 type roundRobin struct {
 	env       *lbtree.Env
 	report    lbtree.Report
-	endpoints []*rrEndpoint // in the order of the target
+	targets   []*lbtree.Endpoint // the endpoints of the target
+	endpoints []*rrEndpoint      // in the same order
 	tally     lbtree.Tally
 	ready     *rotation
 	failed    *rrEndpoint // the endpoint that has failed last, if it was not removed
@@ -30,12 +31,12 @@ type roundRobin struct {
 
 // An rrEndpoint is an endpoint of a roundRobin. The set of its addresses identifies it.
 type rrEndpoint struct {
-	set      string
-	resolved resolver.Endpoint
-	policy   *leaf // pick_first
-	state    balancer.State
-	slot     int           // the index in the rotation, if the state is READY
-	load     *endpointLoad // of weighted_round_robin; nil: never connected
+	set    string
+	target *lbtree.Endpoint
+	policy *leaf // pick_first
+	state  balancer.State
+	slot   int           // the index in the rotation, if the state is READY
+	load   *endpointLoad // of weighted_round_robin; nil: never connected
 }
 
 // key implements [keyed].
@@ -60,23 +61,26 @@ func (p *roundRobin) Update(t lbtree.Target) {
 }
 
 func (p *roundRobin) replace(localities []lbtree.Locality) {
-	keys := lbtree.Keys(localities)
-	endpoints, gone := match(p.endpoints, keys)
-	for _, e := range gone {
+	targets := lbtree.List(localities)
+	m := match(p.endpoints, p.targets, targets)
+	for _, e := range m.gone {
 		p.remove(e)
 	}
-	p.endpoints, p.ready = endpoints, p.ready.resized(len(keys))
+	p.targets, p.endpoints, p.ready = targets, m.endpoints, p.ready.resized(len(targets))
+	if p.env.Attributes != nil { // they may have changed
+		m.changed = indexes(len(targets))
+	}
 	var added []*rrEndpoint
-	for i, to := range lbtree.Endpoints(localities) {
-		e := endpoints[i]
+	for _, i := range m.changed {
+		e, to := p.endpoints[i], targets[i]
 		if e == nil {
-			e = &rrEndpoint{set: keys[i], resolved: to.Endpoint, state: lbtree.Connecting()}
-			endpoints[i], added = e, append(added, e)
+			e = &rrEndpoint{set: to.Key(), target: to, state: lbtree.Connecting()}
+			p.endpoints[i], added = e, append(added, e)
 			p.tally.Add(connectivity.Connecting)
 			continue
 		}
-		changed := p.env.Attributes != nil || !sameAddresses(e.resolved.Addresses, to.Addresses)
-		if e.resolved = to.Endpoint; changed {
+		changed := p.env.Attributes != nil || !sameAddresses(e.target.Addresses, to.Addresses)
+		if e.target = to; changed {
 			e.policy.pass(p.resolverState(e))
 		}
 	}
@@ -105,7 +109,7 @@ func (p *roundRobin) connect(added []*rrEndpoint) {
 // resolverState returns the resolver state for the pick_first of an endpoint. It makes the health of the
 // connection count too (A61).
 func (p *roundRobin) resolverState(e *rrEndpoint) resolver.State {
-	return pickfirst.EnableHealthListener(resolver.State{Attributes: p.env.Attributes, Endpoints: []resolver.Endpoint{e.resolved}})
+	return pickfirst.EnableHealthListener(resolver.State{Attributes: p.env.Attributes, Endpoints: []resolver.Endpoint{e.target.Endpoint}})
 }
 
 // remove closes an endpoint.

@@ -31,7 +31,7 @@ func TestRoundRobinEqualsGRPC(t *testing.T) {
 			}
 			d := newDuel(t, a)
 			defer d.close()
-			var all []lbtree.Endpoint
+			var all []*lbtree.Endpoint
 			for step := range 60 {
 				when := fmt.Sprintf("seed %d, step %d", seed, step)
 				switch {
@@ -60,11 +60,14 @@ func TestRoundRobinEqualsGRPC(t *testing.T) {
 
 // distinct returns those endpoints that have no address of an earlier one, as in an assignment. It
 // gives each its own IPv6 address, or none at all if single is set.
-func distinct(all []lbtree.Endpoint, single bool) []lbtree.Endpoint {
+func distinct(all []*lbtree.Endpoint, single bool) []*lbtree.Endpoint {
 	seen := make(map[string]bool)
-	var out []lbtree.Endpoint
+	var out []*lbtree.Endpoint
 	for _, e := range all {
-		e.Addresses = slices.Clone(e.Addresses)
+		if len(e.Addresses) > 1 { // the others stay the same
+			e = new(*e)
+			e.Addresses = slices.Clone(e.Addresses)
+		}
 		v4 := slices.IndexFunc(e.Addresses, func(a resolver.Address) bool { return a.Addr[0] != '[' })
 		addr := e.Addresses[v4].Addr
 		if single {

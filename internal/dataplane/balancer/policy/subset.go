@@ -82,7 +82,7 @@ func subset(all []lbtree.Locality, size uint32, seed uint64) []lbtree.Locality {
 	digest := xxhash.NewWithSeed(seed)
 	for i := range all {
 		for j := range all[i].Endpoints {
-			e := &all[i].Endpoints[j]
+			e := all[i].Endpoints[j]
 			digest.ResetWithSeed(seed)
 			_, _ = digest.WriteString(e.Addresses[0].Addr) // cannot fail
 			candidates = append(candidates, candidate{digest.Sum64(), i, e})
@@ -100,7 +100,7 @@ func subset(all []lbtree.Locality, size uint32, seed uint64) []lbtree.Locality {
 			l := &all[c.locality]
 			out, at[c.locality] = append(out, lbtree.Locality{ID: l.ID, Weight: l.Weight, Total: l.Sum()}), k
 		}
-		out[k].Endpoints = append(out[k].Endpoints, *c.endpoint)
+		out[k].Endpoints = append(out[k].Endpoints, c.endpoint)
 	}
 	return out
 }

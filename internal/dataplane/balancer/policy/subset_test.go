@@ -70,7 +70,7 @@ func TestSubset(t *testing.T) {
 			for _, l := range got {
 				from := all[slices.IndexFunc(all, func(o lbtree.Locality) bool { return o.ID == l.ID })]
 				for _, e := range l.Endpoints {
-					if from.Weight != l.Weight || !slices.ContainsFunc(from.Endpoints, func(o lbtree.Endpoint) bool { return o.Key() == e.Key() && o.Weight == e.Weight }) {
+					if from.Weight != l.Weight || !slices.ContainsFunc(from.Endpoints, func(o *lbtree.Endpoint) bool { return o.Key() == e.Key() && o.Weight == e.Weight }) {
 						t.Errorf("endpoint %s is in locality %v", e.Key(), l.ID)
 					}
 				}

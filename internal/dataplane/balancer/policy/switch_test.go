@@ -78,7 +78,7 @@ func target(name, config string) lbtree.Target {
 }
 
 func at(region string, weight uint32) lbtree.Locality {
-	return lbtree.Locality{ID: endpoint.LocalityID{Region: region}, Weight: weight, Endpoints: []lbtree.Endpoint{
+	return lbtree.Locality{ID: endpoint.LocalityID{Region: region}, Weight: weight, Endpoints: []*lbtree.Endpoint{
 		{Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: region}}}, Weight: 1},
 	}}
 }
