@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/annotation"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
@@ -51,6 +53,9 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	case errors.Is(err, protoindex.ErrNoGoPackage) && s.GoPackage == "":
 		return nil, fmt.Errorf("gen: %w; name the import path of its Go package with -go", err)
 	case err != nil:
+		if hint := diag.Suggest(s.Message, index.Names()); hint != "" && !slices.Contains(index.Names(), s.Message) {
+			return nil, fmt.Errorf("gen: %w (%s)", err, hint)
+		}
 		return nil, fmt.Errorf("gen: %w", err)
 	}
 	d := newDraft(s, message, index)
@@ -85,32 +90,66 @@ type draft struct {
 	Structs   []model.SuggestedStruct
 	Rules     []annotation.Rule
 	Hooks     []draftHook
-	Minimal   string       // a message without violations, in JSON
-	Name      string       // its name
-	rules     *model.Scope // of the descriptor
-	whole     *model.Scope // of all annotations of the message
-	minimal   map[string]any
+	// HookImports are the packages of the messages of hooks.
+	HookImports []draftImport
+	Minimal     string       // a message without violations, in JSON
+	Name        string       // its name
+	rules       *model.Scope // of the descriptor
+	whole       *model.Scope // of all annotations of the message
+	minimal     map[string]any
 }
 
 // A draftHook is a hook for an expression that no rule expresses.
-type draftHook struct{ Name, Path, Expression string }
+type draftHook struct {
+	Name, Expression string
+	At               string // the path of the message; empty: the resource's own
+	Field            string // with the expression; empty: the message itself
+	Message          string // its name
+	GoType           string // with its package
+}
 
-// hooks are the hooks for expressions in CEL.
-func hooks(rules []annotation.Rule) []draftHook {
-	var out []draftHook
-	taken := make(map[string]int)
-	for _, r := range rules {
+// About is the subject of the expression.
+func (h draftHook) About() string {
+	if h.Field == "" {
+		return h.Message
+	}
+	return h.Field + " of " + h.Message
+}
+
+// Lines are the lines of the expression.
+func (h draftHook) Lines() []string { return strings.Split(strings.TrimSpace(h.Expression), "\n") }
+
+// A draftImport is an import of a Go package with messages.
+type draftImport struct{ Name, Path string }
+
+// findHooks finds the hooks for expressions in CEL, and the packages of their messages.
+func (d *draft) findHooks(index *protoindex.Index) {
+	taken, names := make(map[string]int), make(map[string]string)
+	for _, r := range d.Rules {
 		if r.CEL == "" {
 			continue
 		}
-		name := "check" + model.GoName(strings.ReplaceAll(r.Path, ".", "_"))
+		name := "check" + cmp.Or(model.GoName(strings.NewReplacer(".key", "_keys", ".value", "", ".", "_").Replace(join(r.In, r.Field))), d.Short)
 		taken[name]++
 		if taken[name] > 1 {
 			name += strconv.Itoa(taken[name])
 		}
-		out = append(out, draftHook{name, r.Path, r.CEL})
+		path := string(r.Message.GoIdent.GoImportPath)
+		if names[path] == "" {
+			names[path], _ = index.GoName(path)
+			for i := 2; slices.ContainsFunc(d.HookImports, func(o draftImport) bool { return o.Name == names[path] }); i++ {
+				names[path] = strings.TrimRight(names[path], "0123456789") + strconv.Itoa(i)
+			}
+			d.HookImports = append(d.HookImports, draftImport{names[path], path})
+		}
+		d.Hooks = append(d.Hooks, draftHook{
+			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: names[path] + "." + r.Message.GoIdent.GoName,
+		})
 	}
-	return out
+}
+
+func join(path, field string) string {
+	return strings.Trim(path+"."+field, ".")
 }
 
 func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
@@ -122,7 +161,7 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
 	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
 	d.Rules = annotation.Derive(m, annotation.Depth, index.Message)
-	d.Hooks = hooks(d.Rules)
+	d.findHooks(index)
 	d.GoName, _ = index.GoName(d.GoPath)
 	return d
 }

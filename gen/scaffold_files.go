@@ -90,7 +90,7 @@ refs:
 # The checks in hooks.go of expressions that no rule expresses.
 hooks:
 {{- range .Hooks}}
-  - {validate: {{.Name}}}
+  - {validate: {{.Name}}{{with .At}}, at: {{.}}{{end}}}
 {{- end}}
 {{- end}}
 `
@@ -105,7 +105,9 @@ const scaffoldHooks = `package {{.Package}}
 
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
-	{{.GoName}} "{{.GoPath}}"
+{{- range .HookImports}}
+	{{.Name}} "{{.Path}}"
+{{- end}}
 )
 {{- end}}
 
@@ -117,12 +119,14 @@ import (
 // "go tool xdsgen explain resource.yaml" prints the signatures of all hooks.
 {{- range .Hooks}}
 
-// {{.Name}} is for this CEL expression of {{.Path}}:
+// {{.Name}} is for this CEL expression of {{.About}}:
 //
-//	{{.Expression}}
+{{- range .Lines}}
+//	{{.}}
+{{- end}}
 //
-// A violation is v.Add(p.Field("{{.Path}}"), nil, "must …").
-func {{.Name}}(_ *resource.DecodeContext, _ resource.Path, _ *{{$.GoName}}.{{$.GoType}}, _ *resource.Violations) {
+// A violation is v.Add({{if .Field}}p.Field("{{.Field}}"){{else}}p{{end}}, nil, "must …").
+func {{.Name}}(_ *resource.DecodeContext, _ resource.Path, _ *{{.GoType}}, _ *resource.Violations) {
 }
 {{- end}}
 `

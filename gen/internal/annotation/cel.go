@@ -3,56 +3,98 @@ package annotation
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // comparison is an expression that compares the field, or its size, with a constant.
 func comparison() *regexp.Regexp {
-	return regexp.MustCompile(`^(this|size\(this\)|this\.size\(\)) *(<=|>=|<|>|==|!=) *(-?[0-9.]+|"[^"\\]*"|'[^'\\]*'|true|false)$`)
+	return regexp.MustCompile(`^(this|size\(this\)|this\.size\(\)) *(<=|>=|<|>|==|!=) *(?:(-?[0-9.]+)u?|("[^"\\]*"|'[^'\\]*'|true|false))$`)
 }
 
-// present is an expression that a field of the field's message is set.
+// present is an expression that a field of a message is set.
 func present() *regexp.Regexp { return regexp.MustCompile(`^has\(this\.([a-z0-9_]+)\)$`) }
 
+// member is a field of a message in an expression about the message.
+func member() *regexp.Regexp { return regexp.MustCompile(`\bthis\.([a-z0-9_]+)\b`) }
+
 // cel derives rules of an expression of trivial form: comparisons with constants and has, joined by &&,
-// and values joined by ||. Others are for hooks.
+// or comparisons joined by ||. Others are for hooks.
 func (d *deriver) cel(v protoreflect.Value) {
-	text := ""
+	text := v.String()
 	if m, ok := v.Interface().(protoreflect.Message); ok {
 		text = m.Get(m.Descriptor().Fields().ByName("expression")).String()
-	} else {
-		text = v.String()
 	}
-	var rules, set []string
-	for part := range strings.SplitSeq(text, "&&") {
-		part = strings.TrimSpace(part)
-		if m := present().FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil {
-			set = append(set, m[1])
-			continue
-		}
-		rule := d.either(part)
-		if m := comparison().FindStringSubmatch(part); m != nil {
-			rule = d.compared(m[1], m[2], m[3])
-		}
-		if rule == "" {
-			d.skipCEL(text)
+	before := len(d.out)
+	parts := strings.Split(text, "&&")
+	if len(parts) > 1 && strings.Contains(text, "||") {
+		parts = []string{text} // parentheses and precedence are for hooks
+	}
+	for _, part := range parts {
+		if !d.expressed(strings.TrimSpace(part)) {
+			d.out = d.out[:before]
+			d.skip("cel", text)
+			d.out[len(d.out)-1].CEL = text
 			return
 		}
-		rules = append(rules, rule)
 	}
-	for _, r := range rules {
-		d.add(r)
+}
+
+// expressed adds the rule that is equal to a part of an expression. It reports whether there is one.
+func (d *deriver) expressed(part string) bool {
+	if d.field == nil {
+		return d.memberExpressed(part)
 	}
-	for _, name := range set {
-		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, name, d.at, d.why)})
+	if m := present().FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil {
+		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, m[1], d.at, d.why)})
+		return true
 	}
+	rule := d.either(part)
+	if m := comparison().FindStringSubmatch(part); m != nil {
+		rule = d.compared(m[1], m[2], m[3]+m[4])
+	}
+	if rule != "" {
+		d.add(rule)
+	}
+	return rule != ""
+}
+
+// memberExpressed is [deriver.expressed] for an expression about a message: its fields are members of `this`.
+// An absent field counts as zero in such an expression, which rules only do for fields without presence.
+func (d *deriver) memberExpressed(part string) bool {
+	found := member().FindStringSubmatch(part)
+	if found == nil {
+		return false
+	}
+	i := slices.IndexFunc(d.message.Fields, func(f *protogen.Field) bool { return string(f.Desc.Name()) == found[1] })
+	if i < 0 {
+		return false
+	}
+	inner := newDeriver(d.why, d.message.Fields[i], d.path, d.present)
+	switch {
+	case present().MatchString(part):
+		if o := inner.field.Oneof; o != nil && !o.Desc.IsSynthetic() {
+			return false
+		}
+		inner.add("required: true")
+	case inner.field.Desc.HasPresence(), !inner.expressed(strings.ReplaceAll(part, found[0], "this")):
+		return false
+	}
+	d.out = append(d.out, inner.out...)
+	return true
 }
 
 // compared is the rule that the field, or its size, compares with a constant. It is empty if there is none.
 func (d *deriver) compared(subject, operator, constant string) string {
+	if subject == "this" && d.enum != nil {
+		if constant = d.enumName(constant); constant == "" || operator != "==" && operator != "!=" {
+			return ""
+		}
+	}
 	if subject == "this" {
 		return map[string]string{">=": "min", "<=": "max", ">": "above", "<": "below", "==": "in", "!=": "not_in"}[operator] + ": " + constant
 	}
@@ -61,7 +103,7 @@ func (d *deriver) compared(subject, operator, constant string) string {
 		return ""
 	}
 	unit := "len"
-	if d.field.Desc.Kind() == protoreflect.StringKind && !d.list {
+	if !d.list && (d.field.Desc.Kind() == protoreflect.StringKind || d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.StringValue") {
 		unit = "chars"
 	}
 	switch operator {
@@ -88,22 +130,33 @@ func (d *deriver) compared(subject, operator, constant string) string {
 	return ""
 }
 
+// enumName is the name of a number of the enum, empty if it has none.
+func (d *deriver) enumName(number string) string {
+	for _, v := range d.enum.Values {
+		if strconv.Itoa(int(v.Desc.Number())) == number {
+			return string(v.Desc.Name())
+		}
+	}
+	return ""
+}
+
 // either is the rule that the field is one of the constants of an expression such as this == 1 || this
 // == 2. It is empty if the expression has another form.
 func (d *deriver) either(text string) string {
 	var values []string
 	for part := range strings.SplitSeq(text, "||") {
 		m := comparison().FindStringSubmatch(strings.TrimSpace(part))
-		if len(m) < 4 || m[1] != "this" || m[2] != "==" {
+		if m == nil || m[1] != "this" || m[2] != "==" {
 			return ""
 		}
-		values = append(values, m[3])
+		value := m[3] + m[4]
+		if d.enum != nil {
+			value = d.enumName(value)
+		}
+		if value == "" {
+			return ""
+		}
+		values = append(values, value)
 	}
 	return "in: [" + strings.Join(values, ", ") + "]"
-}
-
-// skipCEL notes an expression that is not expressed.
-func (d *deriver) skipCEL(text string) {
-	d.skip("cel", text)
-	d.out[len(d.out)-1].CEL = text
 }

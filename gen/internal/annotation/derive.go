@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,9 +15,12 @@ import (
 // Rule is a derived rule.
 type Rule struct {
 	Line    string // a rule of a descriptor, in YAML; empty if there is only a comment
-	Comment string // a constraint that is not expressed
-	Path    string // of the field
+	Comment string // a constraint that is not expressed, in one line
 	CEL     string // the expression that is not expressed
+	// Message has the option, or the field with the option, and is at the path In.
+	Message *protogen.Message
+	In      string
+	Field   string // its name; empty if the option is of the message
 }
 
 // Depth is the number of messages below the resource's, for whose fields [Derive] returns
@@ -28,7 +32,7 @@ const (
 
 // Derive returns the rules of the fields of a message and of the messages in it, in the order of the fields.
 // A message that contains itself, and one that is deeper, has the rule to fulfil its annotations for
-// protoc-gen-validate. find finds the messages of the libraries.
+// protoc-gen-validate, and a comment about those for protovalidate. find finds the messages of the libraries.
 func Derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error)) []Rule {
 	return derive(m, depth, find, nil, "", []*protogen.Message{m})
 }
@@ -41,13 +45,19 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		if s.disabled(m) {
 			continue
 		}
+		whole := &deriver{why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
+		if rules := s.messageRules(m, find); rules != nil {
+			whole.messageRules(rules)
+		}
 		for _, f := range m.Fields {
 			if rules := s.fieldRules(f, find); rules != nil {
 				d := newDeriver(s.why, f, path, present)
+				d.empty = slices.Contains(whole.oneofs, string(f.Desc.Name()))
 				d.fieldRules(rules)
 				out = append(out, d.out...)
 			}
 		}
+		out = append(out, whole.out...)
 		for _, o := range m.Oneofs {
 			if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
 				d := &deriver{why: s.why, at: join(path, string(o.Desc.Name())), present: present}
@@ -65,8 +75,10 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 			continue
 		}
 		if slices.Contains(above, of) || len(path) == depth {
-			if pgv := sources()[0]; pgv.annotates(of, find, nil) {
-				out = append(out, Rule{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", join(path, name), pgv.why)})
+			for _, s := range sources() {
+				if s.annotates(of, find, nil) {
+					out = append(out, s.inner(join(path, name), of))
+				}
 			}
 			continue
 		}
@@ -79,6 +91,14 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 	return out
 }
 
+// inner is the rule that a message at a path fulfils its annotations. The framework checks those of protoc-gen-validate.
+func (s source) inner(at string, m *protogen.Message) Rule {
+	if s.why != "PGV" {
+		return Rule{Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why)}
+	}
+	return Rule{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", at, s.why)}
+}
+
 // annotates reports whether the fields of a message, or of the messages in it, have rules of the library.
 func (s source) annotates(m *protogen.Message, find func(string) (*protogen.Message, error), seen map[*protogen.Message]bool) bool {
 	if seen == nil {
@@ -88,7 +108,7 @@ func (s source) annotates(m *protogen.Message, find func(string) (*protogen.Mess
 		return false
 	}
 	seen[m] = true
-	return slices.ContainsFunc(m.Oneofs, s.requiredOneof) || slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+	return s.messageRules(m, find) != nil || slices.ContainsFunc(m.Oneofs, s.requiredOneof) || slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		of := f.Message
 		if f.Desc.IsMap() {
 			of = of.Fields[1].Message
@@ -116,6 +136,7 @@ func skipped(f *protogen.Field, find func(string) (*protogen.Message, error)) bo
 			})
 		}
 		if rules := s.fieldRules(f, find); rules != nil {
+			skip = skip || ignored(rules)
 			visit(rules)
 		}
 	}
@@ -127,13 +148,16 @@ func join(path []string, name string) string {
 }
 
 func newDeriver(why string, f *protogen.Field, path []string, present string) *deriver {
-	return &deriver{why: why, field: f, at: join(path, string(f.Desc.Name())), present: present, enum: f.Enum, list: f.Desc.IsList()}
+	return &deriver{why: why, message: f.Parent, path: path, field: f, at: join(path, string(f.Desc.Name())), present: present, enum: f.Enum, list: f.Desc.IsList()}
 }
 
-// A deriver derives the rules of one field.
+// A deriver derives the rules of one field, or of a message as a whole.
 type deriver struct {
 	why     string
-	field   *protogen.Field
+	message *protogen.Message // that has the field
+	path    []string          // of the message
+	field   *protogen.Field   // nil: the rules are those of the message as a whole
+	oneofs  []string          // the fields of the message that have no rules while they are empty
 	at      string
 	present string // the path of a message that may be absent
 	enum    *protogen.Enum
@@ -162,7 +186,11 @@ func (d *deriver) add(args string) {
 	if present != "" {
 		when = ", when: {present: " + present + "}"
 	}
-	d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s, %s%s, why: %s}", d.at, args, when, d.why)})
+	at := ""
+	if d.at != "" {
+		at = "at: " + d.at + ", "
+	}
+	d.out = append(d.out, Rule{Line: fmt.Sprintf("{%s%s%s, why: %s}", at, args, when, d.why)})
 }
 
 // skip notes a constraint that is not expressed.
@@ -171,7 +199,13 @@ func (d *deriver) skip(name string, v any) {
 	if d.element {
 		of = " of elements"
 	}
-	d.out = append(d.out, Rule{Path: d.at, Comment: fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", d.at, name, of, v, d.why)})
+	r := Rule{Message: d.message, In: strings.Join(d.path, ".")}
+	about := cmp.Or(d.at, string(d.message.Desc.Name()))
+	if d.field != nil {
+		r.Field = string(d.field.Desc.Name())
+	}
+	r.Comment = strings.Join(strings.Fields(fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", about, name, of, v, d.why)), " ")
+	d.out = append(d.out, r)
 }
 
 // each calls f for the fields of m that are set, in the order of their numbers.
@@ -194,12 +228,12 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 			d.empty = v.Enum() == 1 && !d.element // IGNORE_IF_ZERO_VALUE
 		}
 	})
+	if ignored(rules) {
+		return
+	}
 	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
 		switch {
 		case name == "ignore":
-			if v.Enum() > 1 {
-				d.out = nil
-			}
 		case name == "required":
 			if v.Bool() {
 				d.add("required: true")
@@ -212,6 +246,50 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 			d.typeRules(v.Message())
 		}
 	})
+}
+
+// ignored reports whether the rules of a FieldRules message, and of the messages in its field, do not apply.
+func ignored(rules protoreflect.Message) bool {
+	f := rules.Descriptor().Fields().ByName("ignore")
+	return f != nil && f.Kind() == protoreflect.EnumKind && rules.Get(f).Enum() > 1 // IGNORE_ALWAYS
+}
+
+// messageRules derives the rules of a message as a whole.
+func (d *deriver) messageRules(rules protoreflect.Message) {
+	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
+		switch name {
+		case "cel", "cel_expression":
+			for i := range v.List().Len() {
+				d.cel(v.List().Get(i))
+			}
+		case "oneof":
+			for i := range v.List().Len() {
+				d.messageOneof(v.List().Get(i).Message())
+			}
+		}
+	})
+}
+
+// messageOneof derives the rule that one of some fields has a value. They have no other rules while they have none.
+func (d *deriver) messageOneof(rules protoreflect.Message) {
+	var fields []string
+	required := false
+	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
+		switch name {
+		case "fields":
+			for i := range v.List().Len() {
+				fields = append(fields, v.List().Get(i).String())
+			}
+		case "required":
+			required = v.Bool()
+		}
+	})
+	d.oneofs = append(d.oneofs, fields...)
+	if required {
+		d.add("one_of: [" + strings.Join(fields, ", ") + "]")
+	} else {
+		d.skip("oneof", fields)
+	}
 }
 
 // typeRules derives the rules of one message such as UInt32Rules.
@@ -407,7 +485,7 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 		d.out = append(d.out, inner.out...)
 	case d.field.Desc.IsMap() && (name == "keys" || name == "values"):
 		part := d.field.Message.Fields[map[string]int{"keys": 0, "values": 1}[name]]
-		inner := deriver{why: d.why, field: part, at: d.at + "." + string(part.Desc.Name()), present: d.present, enum: part.Enum, element: true}
+		inner := deriver{why: d.why, message: d.message, path: d.path, field: part, at: d.at + "." + string(part.Desc.Name()), present: d.present, enum: part.Enum, element: true}
 		inner.fieldRules(v.Message())
 		d.out = append(d.out, inner.out...)
 	default:

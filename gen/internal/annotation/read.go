@@ -12,16 +12,17 @@ import (
 
 // A source is a library whose options are read.
 type source struct {
-	why    string // of its rules
-	rules  string // the message of its option of fields
-	number protowire.Number
+	why     string // of its rules
+	rules   string // the message of its option of fields
+	message string // the message of its option of messages; empty: it has none
+	number  protowire.Number
 }
 
-// sources are the libraries. Their options of fields and oneofs have the same number.
+// sources are the libraries. The options of each have the same number.
 func sources() []source {
 	return []source{
-		{"PGV", "validate.FieldRules", 1071},
-		{"protovalidate", "buf.validate.FieldRules", 1159},
+		{"PGV", "validate.FieldRules", "", 1071},
+		{"protovalidate", "buf.validate.FieldRules", "buf.validate.MessageRules", 1159},
 	}
 }
 
@@ -60,11 +61,24 @@ func extension(options proto.Message, number protowire.Number) [][]byte {
 
 // fieldRules returns the rules of a field, nil where it has none.
 func (s source) fieldRules(f *protogen.Field, find func(string) (*protogen.Message, error)) protoreflect.Message {
-	values := extension(f.Desc.Options(), s.number)
+	return s.option(f.Desc.Options(), s.rules, find)
+}
+
+// messageRules returns the rules of a message as a whole, nil where it has none.
+func (s source) messageRules(m *protogen.Message, find func(string) (*protogen.Message, error)) protoreflect.Message {
+	if s.message == "" {
+		return nil
+	}
+	return s.option(m.Desc.Options(), s.message, find)
+}
+
+// option returns the option of the library, a message of the given type, or nil.
+func (s source) option(options proto.Message, name string, find func(string) (*protogen.Message, error)) protoreflect.Message {
+	values := extension(options, s.number)
 	if len(values) == 0 {
 		return nil
 	}
-	typ, err := find(s.rules)
+	typ, err := find(name)
 	if err != nil {
 		return nil
 	}

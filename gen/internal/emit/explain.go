@@ -34,6 +34,9 @@ func Explain(p *model.Package) ([]byte, error) {
 		}
 	}
 	x.rules(w)
+	if len(p.Unruled) > 0 {
+		fmt.Fprintf(w, "\nannotations without a rule\n  %s\n", strings.Join(p.Unruled, "\n  "))
+	}
 	x.hooks(w)
 	if err := w.Flush(); err != nil {
 		return nil, fmt.Errorf("emit: %w", err)

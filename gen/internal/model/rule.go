@@ -141,8 +141,11 @@ func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descri
 func (b *builder) annotations(m *protogen.Message, at diag.Pos, depth int) []descriptor.Rule {
 	var texts []string
 	for _, r := range annotation.Derive(m, depth, b.index.Message) {
-		if r.Line != "" {
+		switch {
+		case r.Line != "":
 			texts = append(texts, r.Line)
+		case !slices.Contains(b.pkg.Unruled, r.Comment):
+			b.pkg.Unruled = append(b.pkg.Unruled, r.Comment)
 		}
 	}
 	return b.parse(texts, at, b.bag)
