@@ -70,7 +70,7 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (_ bool, err e
 	if folder = filepath.ToSlash(filepath.Clean(folder)); folder != "." && !filepath.IsAbs(folder) {
 		folder = "./" + folder
 	}
-	fmt.Fprintf(stdout, "next:\n  go generate %[1]s\n  go test %[1]s\n  go tool xdsgen explain %[1]s\n", folder)
+	fmt.Fprintf(stdout, "next:\n  go mod tidy\n  go generate %[1]s\n  go test %[1]s\n  go tool xdsgen explain %[1]s\n", folder)
 	return true, nil
 }
 

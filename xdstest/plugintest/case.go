@@ -11,7 +11,6 @@ import (
 
 	_ "github.com/cncf/xds/go/udpa/type/v1" // so that cases may have either TypedStruct in an Any
 	_ "github.com/cncf/xds/go/xds/type/v3"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -82,7 +81,7 @@ func (k *kit) testVerdict(t *testing.T, c *testCase) {
 		c.want = verdict(err)
 		rewrite(t, c)
 	}
-	if diff := cmp.Diff(c.want, verdict(err)); diff != "" {
+	if diff := difference(c.want, verdict(err)); diff != "" {
 		t.Fatalf("verdict (-want +got):\n%s", diff)
 	}
 	if err != nil {
@@ -93,7 +92,7 @@ func (k *kit) testVerdict(t *testing.T, c *testCase) {
 		for r := range u.Refs() {
 			refs = append(refs, r.String())
 		}
-		if diff := cmp.Diff(c.refs, refs); diff != "" {
+		if diff := difference(c.refs, refs); diff != "" {
 			t.Errorf("refs (-want +got):\n%s", diff)
 		}
 	}
@@ -132,6 +131,32 @@ func verdict(err error) []string {
 		out = append(out, v.String())
 	}
 	return out
+}
+
+// difference describes how two lists of lines differ. It is empty if they are equal.
+func difference(want, got []string) string {
+	if slices.Equal(want, got) {
+		return ""
+	}
+	first, last := 0, 0 // numbers of equal lines at the start and at the end
+	shorter := min(len(want), len(got))
+	for first < shorter && want[first] == got[first] {
+		first++
+	}
+	for last < shorter-first && want[len(want)-1-last] == got[len(got)-1-last] {
+		last++
+	}
+	var out strings.Builder
+	add := func(sign string, lines []string) {
+		for _, line := range lines {
+			out.WriteString(sign + " " + line + "\n")
+		}
+	}
+	add(" ", want[:first])
+	add("-", want[first:len(want)-last])
+	add("+", got[first:len(got)-last])
+	add(" ", want[len(want)-last:])
+	return out.String()
 }
 
 // testUpdate checks the laws of an update.

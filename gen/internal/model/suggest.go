@@ -79,20 +79,19 @@ func (s *suggester) oneof(o *protogen.Oneof) []string {
 		s.taken[name] = of
 	}
 	lines = append(lines, "  oneof:")
-	cases := make(map[string]bool)
 	for _, f := range o.Fields {
-		line := ""
-		if classOf(f) == Message {
-			if typ := s.structOf(f.Message); !cases[typ] {
-				cases[typ] = true
-				line = fmt.Sprintf("{case: %s, from: %s, struct: %s}", typ, f.Desc.Name(), typ)
-			}
+		name, again := f.Desc.Name(), func(other *protogen.Field) bool { return other != f && other.Message == f.Message }
+		switch typ := ""; {
+		case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.Empty":
+			typ = s.name(GoName(string(name)), fmt.Sprint("case ", len(s.taken)))
+			lines = append(lines, fmt.Sprintf("    - {case: %s, from: %s, fields: []}", typ, name))
+		case classOf(f) == Message && f.Message != o.Parent && !slices.ContainsFunc(o.Fields, again):
+			typ = s.structOf(f.Message)
+			lines = append(lines, fmt.Sprintf("    - {case: %s, from: %s, struct: %s}", typ, name, typ))
+		default: // the case has the name of the field
+			typ = s.name(GoName(string(name)), fmt.Sprint("case ", len(s.taken)))
+			lines = append(lines, fmt.Sprintf("    - {case: %s, when: {present: %s}, fields: [%s]}", typ, name, s.line(f)))
 		}
-		if line == "" {
-			typ := s.name(GoName(string(f.Desc.Name())), fmt.Sprint("case ", len(s.taken)))
-			line = fmt.Sprintf("{case: %s, when: {present: %s}, fields: [%s]}", typ, f.Desc.Name(), s.line(f))
-		}
-		lines = append(lines, "    - "+line)
 	}
 	return lines
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +193,7 @@ func near(c *model.Check, class model.Class) []any {
 		s = inner
 	}
 	if pattern, ok := s["pattern"].(string); ok {
-		out = append(out, parted(pattern)...)
+		out = append(out, matching(pattern)...)
 	}
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		limits, listed := s[key].([]any)
@@ -217,19 +216,6 @@ func near(c *model.Check, class model.Class) []any {
 		}
 		return true
 	})
-}
-
-// parted are texts with a part, at their start, at their end, and alone. It is that of a pattern without
-// other parts.
-func parted(pattern string) []any {
-	re, err := regexp.Compile(strings.Trim(pattern, "^$"))
-	if err != nil {
-		return nil
-	}
-	if part, complete := re.LiteralPrefix(); complete {
-		return []any{part, part + "a", "a" + part}
-	}
-	return nil
 }
 
 // around are values of a class at, above and below a limit.
