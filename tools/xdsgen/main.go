@@ -94,6 +94,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen"
@@ -238,11 +239,22 @@ func parseArgs(args []string, stdout, stderr io.Writer) (*options, error) {
 		err = fmt.Errorf("missing argument; usage: %s", o.mode.usage())
 	case len(o.args) > o.mode.most:
 		err = fmt.Errorf("too many arguments: %s; usage: %s", strings.Join(o.args, " "), o.mode.usage())
+		if slices.ContainsFunc(o.args, func(a string) bool { return strings.HasPrefix(a, "-") }) {
+			err = fmt.Errorf("flags must be before the arguments: %s; usage: %s", strings.Join(o.args, " "), o.mode.usage())
+		}
+	case o.mode.name == "" && !isPath(o.args[0]):
+		err = fmt.Errorf("there is no command and no folder %s; \"xdsgen help\" lists the commands", o.args[0])
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "xdsgen:", err)
 	}
 	return o, err
+}
+
+// isPath reports whether an argument has the form of a path, or is the name of a file or folder.
+func isPath(arg string) bool {
+	_, err := os.Lstat(arg)
+	return err == nil || strings.ContainsAny(arg, "./\\")
 }
 
 // report prints diagnostics in the requested format.

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/xdsforge/xdsforge/gen"
 )
@@ -94,6 +98,9 @@ func (o *options) input(sets []string) (gen.Input, error) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return in, err
+		}
+		if err := proto.Unmarshal(data, new(descriptorpb.FileDescriptorSet)); err != nil {
+			return in, fmt.Errorf("%s is not a FileDescriptorSet, which protoc --include_imports -o writes: %w", path, err)
 		}
 		in.Sets = append(in.Sets, data)
 	}

@@ -111,10 +111,15 @@ func yamlError(err error) (diag.Pos, string) {
 // yamlHint suggests the usual cause of an error in a line.
 func yamlHint(line []byte, text string) string {
 	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	has := func(part string) bool { return strings.Contains(text, part) }
 	switch {
 	case bytes.ContainsRune(indent, '\t'):
 		return "indent with spaces, not with tabs"
-	case bytes.Count(line, []byte(": ")) > 1, strings.Contains(text, "mapping value"):
+	case has("expected key"), has("expected '-' indicator"):
+		return "indent all keys of a mapping alike, and all elements of a list"
+	case has("anchor"), has("alias"), has("tag"), has("cannot start any token"):
+		return "put text with special characters in quotes"
+	case bytes.Count(line, []byte(": ")) > 1, has("mapping value"):
 		return "put text that contains a colon in quotes"
 	}
 	return ""

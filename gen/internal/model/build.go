@@ -141,12 +141,7 @@ func (b *builder) message(t, goPath descriptor.Text) (*protogen.Message, bool) {
 // packageHint suggests a fix for a message without a known Go package: a similar name in
 // the same protobuf package, or the key that names the Go package.
 func (b *builder) packageHint(t, goPath descriptor.Text) string {
-	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
-	near := slices.DeleteFunc(slices.Clone(b.index.Names()), func(name string) bool {
-		rest, found := strings.CutPrefix(name, scope)
-		return !found || strings.Contains(rest, ".")
-	})
-	hint := diag.Suggest(t.Value, near)
+	hint := diag.Suggest(t.Value, sameScope(t.Value, b.index.Names()))
 	if hint == "" && !goPath.Given() && t != b.desc.Resource.Collection {
 		return "name the import path of its Go package in `go`"
 	}

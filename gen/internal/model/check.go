@@ -147,12 +147,15 @@ const FixedNames = `Update Event MemberEvent Watch WatchCollection Subscribe Get
 	messageName typ newShard decode peekName validate validateUpdate`
 
 func (b *builder) reportClashes(all []declaration) {
-	seen := make(map[string]declaration)
+	seen, reported := make(map[string]declaration), make(map[diag.Pos]bool)
 	for _, d := range all {
 		first, ok := seen[d.name]
 		if !ok {
 			seen[d.name] = d
 			continue
+		}
+		if reported[d.pos] {
+			continue // its functions have one name, too
 		}
 		if first.what == d.what && strings.HasPrefix(d.what, "hook") {
 			continue // one function for several fields
@@ -161,6 +164,7 @@ func (b *builder) reportClashes(all []declaration) {
 		if !first.pos.IsZero() {
 			where = fmt.Sprintf(" in line %d", first.pos.Line)
 		}
+		reported[d.pos] = true
 		b.bag.AddHint(d.pos, diag.NameClash, "choose another name", "%s and %s%s would both be %s", d.what, first.what, where, d.name)
 	}
 }

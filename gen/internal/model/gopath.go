@@ -106,8 +106,35 @@ func (b *builder) refs(refs []descriptor.Ref) {
 			b.bag.Add(d.To.Pos, diag.BadRef, "%s already refers to %s", d.From.Value, f.Ref)
 		default:
 			f.Ref = d.To.Value
+			b.refTarget(d.To)
 		}
 	}
+}
+
+// refTarget warns about a message that the known messages of its protobuf package do not include, if one has a similar
+// name. Other packages are not read.
+func (b *builder) refTarget(t descriptor.Text) {
+	names := b.index.Names()
+	if _, err := b.index.Message(t.Value); err == nil || slices.Contains(names, t.Value) {
+		return
+	}
+	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
+	near := sameScope(t.Value, names)
+	for i, name := range near {
+		near[i] = strings.TrimPrefix(name, scope)
+	}
+	if hint := diag.Suggest(strings.TrimPrefix(t.Value, scope), near); hint != "" {
+		b.bag.Warn(t.Pos, diag.NoMessage, "there is no message %s beside the others of its package (%s)", t.Value, hint)
+	}
+}
+
+// sameScope are the names in the scope of a name.
+func sameScope(name string, names []string) []string {
+	scope := name[:strings.LastIndexByte(name, '.')+1]
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		rest, found := strings.CutPrefix(name, scope)
+		return !found || strings.Contains(rest, ".")
+	})
 }
 
 // namesResources reports whether a field can have the names of resources: it is a string, a list of strings, or the string

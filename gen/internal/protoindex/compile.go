@@ -19,7 +19,11 @@ func closure(files map[string]file, path string, complete map[string]file) error
 	f := files[path]
 	for _, dep := range f.proto.GetDependency() {
 		if _, ok := files[dep]; !ok {
-			return fmt.Errorf("%s imports %s, which is neither among the dependencies of its Go package nor in a descriptor set", path, dep)
+			hint := ""
+			if f.inSet {
+				hint = "; write the set with protoc --include_imports"
+			}
+			return fmt.Errorf("%s imports %s, which is neither among the dependencies of its Go package nor in a descriptor set%s", path, dep, hint)
 		}
 		if err := closure(files, dep, complete); err != nil {
 			return err

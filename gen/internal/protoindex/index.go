@@ -123,8 +123,12 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 		if path == "" {
 			path, _ = GoPackage(w.Message)
 		}
-		if path == "" {
+		switch {
+		case path == "":
 			x.fail(w.Message, unknownPackage(w.Message))
+			continue
+		case strings.HasPrefix(path, ".") || strings.HasPrefix(path, "/"):
+			x.fail(w.Message, fmt.Errorf("%w for %s: %s is a folder; write the import path of its package", ErrNoGoPackage, w.Message, path))
 			continue
 		}
 		packages[path] = append(packages[path], w.Message)
