@@ -33,7 +33,9 @@ type conn struct {
 	busy atomic.Int64
 	// spent says that the connection has had as many requests as the cluster allows. It closes after them.
 	spent atomic.Bool
-	unit  breaker.Unit // counts the connection
+	// watched says that the state hook is set.
+	watched atomic.Bool
+	unit    breaker.Unit // counts the connection
 
 	// The fields below are guarded by owner.mu.
 	isIdle bool
@@ -69,8 +71,8 @@ func (c *conn) Reused() bool { return c.raw.requests.Load() > 1 }
 // Written returns the number of bytes that were written to the connection.
 func (c *conn) Written() int64 { return c.raw.written.Load() }
 
-// OnClose makes the connection call f when it closes, or now if it is closed, until remove is called. A lease calls it at most
-// once, and a later lease replaces f: a connection of HTTP/1.1 may have its next lease before RoundTrip has returned. net/http
+// OnClose makes a connection of HTTP/1.1 call f when it closes, or now if it is closed, until remove is called. A lease calls it
+// at most once, and a later lease replaces f: the connection may have its next lease before RoundTrip has returned. net/http
 // waits until the writer of a request of HTTP/1.1 has ended before it reports that the connection is closed. f ends a writer that
 // waits for a body.
 func (c *conn) OnClose(f func()) (remove func()) { return c.raw.onClose(f) }
@@ -83,7 +85,7 @@ type rawConn struct {
 
 	mu     sync.Mutex
 	closed bool
-	hook   *func() // of the last lease with one; nil: none
+	hook   *func() // of the last lease with one, or of the pool for HTTP/2; nil: none
 }
 
 func (c *rawConn) onClose(f func()) (remove func()) {
@@ -164,7 +166,23 @@ func (s *SubConn) dialed(c *conn, err error) {
 	}
 	s.offer(c)
 	s.mu.Unlock()
-	c.SetStateHook(c.changed) // at the end: it may call back at once
+	// At the end: they may call back at once.
+	if c.multiplexed {
+		c.raw.onClose(func() { s.lost(c) })
+	} else {
+		c.watch()
+	}
+}
+
+// watch sets the state hook. A connection of HTTP/1.1 always has it. net/http would run the one of HTTP/2 several times for each
+// request, under the locks of the connection. Therefore a connection of HTTP/2 has it only from the time when it was full, or
+// when it is to close after its requests.
+func (c *conn) watch() {
+	if c.watched.Swap(true) {
+		return
+	}
+	c.SetStateHook(c.changed)
+	c.changed(c.ClientConn) // the hook does not report earlier changes
 }
 
 // changed is the state hook of the connection.
@@ -173,9 +191,9 @@ func (c *conn) changed(*http.ClientConn) {
 		c.owner.lost(c)
 		return
 	}
-	room := c.Available() > 0
 	s := c.owner
 	s.mu.Lock()
+	room := c.Available() > 0 // under the lock, so that the newest state is stored last
 	ending := s.state == connectivity.Shutdown || c.spent.Load()
 	c.full = c.multiplexed && !room
 	if room && !ending {
@@ -219,6 +237,7 @@ func (c *conn) reserve() bool {
 	had := c.raw.requests.Add(1)
 	if most > 0 && had >= most {
 		c.spent.Store(true)
+		defer c.watch() // after the reservation, which keeps the connection open
 		if had > most { // it was the last one of several at once
 			c.raw.requests.Add(-1)
 			return false
@@ -236,6 +255,7 @@ func (c *conn) reserve() bool {
 	c.owner.mu.Lock()
 	c.full = c.multiplexed && c.Available() == 0
 	c.owner.mu.Unlock()
+	c.watch()
 	return false
 }
 

@@ -9,5 +9,6 @@
 // # Locks
 //
 // The state hook of an http.ClientConn may run within each method that changes it, and takes the lock of the SubConn.
-// Therefore no such method is called under that lock.
+// Therefore no such method is called under that lock. A connection of HTTP/2 has the hook only from the time when the pool needs
+// it (ADR 317).
 package pool

@@ -117,6 +117,7 @@ func (s *SubConn) Shutdown() {
 	s.mu.Unlock()
 	s.cancel()
 	for _, c := range conns {
+		c.watch()
 		c.closeUnused()
 	}
 	s.finish()
@@ -190,6 +191,7 @@ func (s *SubConn) failed(err error) {
 	}
 	if len(s.conns) > 0 || s.dialing > 0 {
 		s.wakeOne(err)
+		s.dialMore() // several requests may wait for one connection of HTTP/2
 		return
 	}
 	s.wakeAll(err)
