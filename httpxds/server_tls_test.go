@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3" // for prototext
 
+	"github.com/xdsforge/xdsforge/httpxds"
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
@@ -81,4 +84,43 @@ func TestTLS(t *testing.T) {
 	s.until("the Env shows the handshake", func() bool { return s.env.Servers()[0].Ports[0].Generations[0].Handshakes == 1 })
 	_ = c.Close()
 	s.until("the handshake has ended", func() bool { return s.env.Servers()[0].Ports[0].Generations[0].Handshakes == 0 })
+}
+
+// TestHandshakeErrorLog expects failed handshakes, which any client can cause, to be logged at Debug with the client's address
+// and the reason.
+func TestHandshakeErrorLog(t *testing.T) {
+	v, other := newVault(t), newVault(t)
+	var log lines
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := newSite(t, http.HandlerFunc(echo), v.options, nil, httpxds.WithLogger(logger))
+	s.listen(withTLS(chain("one", hosts(anyRoute))))
+	s.serving("")
+	handshake := func(certificates ...tls.Certificate) func(net.Conn) {
+		return func(c net.Conn) {
+			config := &tls.Config{RootCAs: v.ca.Pool(), ServerName: "server.example", Certificates: certificates, MinVersion: tls.VersionTLS13}
+			_ = tls.Client(c, config).HandshakeContext(s.ctx) // a client of TLS 1.3 does not wait for the server's decision
+		}
+	}
+	for _, tt := range []struct {
+		reason string
+		client func(net.Conn)
+	}{
+		{"tls: client didn't provide a certificate", handshake()},
+		{"certificate signed by unknown authority", handshake(other.client)},
+		{"client sent an HTTP request to an HTTPS server", func(c net.Conn) {
+			_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: site\r\n\r\n")
+			check(t, err)
+		}},
+	} {
+		c, err := new(net.Dialer).DialContext(s.ctx, "tcp", s.addr)
+		check(t, err)
+		tt.client(c)
+		s.until("the failed handshake is logged: "+tt.reason, func() bool {
+			return log.has(fmt.Sprintf(`level=DEBUG msg="a TLS handshake failed" error="http: TLS handshake error from %s: `, c.LocalAddr())) && log.has(tt.reason)
+		})
+		_ = c.Close()
+	}
+	if log.has("level=WARN") {
+		t.Error("a failed handshake is logged at Warn")
+	}
 }
