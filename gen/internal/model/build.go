@@ -49,18 +49,16 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 		},
 		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
 	}
-	m, ok := b.message(d.Resource.Message, d.Resource.Go)
-	if !ok {
+	if !try(func() { b.pkg.Message = b.message(d.Resource.Message, d.Resource.Go) }) {
 		return b.pkg
 	}
-	b.pkg.Message = m
-	b.nameField(d.Resource.Name)
-	b.collection(d.Resource.Collection)
+	try(func() { b.nameField(d.Resource.Name) })
+	try(func() { b.collection(d.Resource.Collection) })
 	b.pkg.Wire, b.pkg.Strict = d.Resource.Decoder.Value == "wire", d.Resource.Strict.Value
 	if s := d.Resource.Strict; b.pkg.Strict && !b.pkg.Wire {
 		bag.Add(s.Pos, diag.Conflict, "strict needs decoder: wire; decoder: message always checks every byte")
 	}
-	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: m}
+	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: b.pkg.Message}
 	b.fill(waiting{s: b.pkg.Update, fields: d.Fields})
 	for len(b.waiting) > 0 {
 		next := b.waiting[0]
@@ -118,14 +116,12 @@ func Messages(d *descriptor.Descriptor) []protoindex.Want {
 }
 
 // message finds a message of the index. goPath is the key that names its Go package.
-func (b *builder) message(t, goPath descriptor.Text) (*protogen.Message, bool) {
+func (b *builder) message(t, goPath descriptor.Text) *protogen.Message {
 	m, err := b.index.Message(t.Value)
-	switch {
-	case err == nil && goPath.Given() && string(m.GoIdent.GoImportPath) != goPath.Value:
-		b.bag.Add(goPath.Pos, diag.NoGoPackage, "%s is in Go package %s, not in %s", t.Value, string(m.GoIdent.GoImportPath), goPath.Value)
-		return nil, false
-	case err == nil:
-		return m, true
+	if err == nil {
+		path := string(m.GoIdent.GoImportPath)
+		b.require(!goPath.Given() || path == goPath.Value, goPath, diag.NoGoPackage, "%s is in Go package %s, not in %s", t.Value, path, goPath.Value)
+		return m
 	}
 	at, code, hint := t, diag.NoMessage, diag.Suggest(t.Value, b.index.Names())
 	if errors.Is(err, protoindex.ErrNoGoPackage) {
@@ -134,8 +130,7 @@ func (b *builder) message(t, goPath descriptor.Text) (*protogen.Message, bool) {
 	if goPath.Given() && (code == diag.NoGoPackage || slices.Contains(b.index.Names(), t.Value)) {
 		at = goPath // the message exists, so the fault is in its Go package
 	}
-	b.bag.AddHint(at.Pos, code, hint, "%v", err)
-	return nil, false
+	panic(b.fault(at.Pos, code, hint, "%v", err))
 }
 
 // packageHint suggests a fix for a message without a known Go package: a similar name in
@@ -150,70 +145,66 @@ func (b *builder) packageHint(t, goPath descriptor.Text) string {
 
 // collection checks that a message is one of list collections (TP1).
 func (b *builder) collection(t descriptor.Text) {
-	if !t.Given() {
-		return
-	}
-	m, ok := b.message(t, descriptor.Text{})
-	if ok && !slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
-		return f.Desc.Name() == "entries" && f.Message != nil && f.Message.Desc.FullName() == "xds.core.v3.CollectionEntry"
-	}) {
-		b.bag.Add(t.Pos, diag.WrongShape, "%s is not a collection: it has no field entries of xds.core.v3.CollectionEntry", t.Value)
+	if t.Given() {
+		f, _ := fieldOf(b.message(t, descriptor.Text{}), "entries")
+		b.require(f != nil && f.Message != nil && f.Message.Desc.FullName() == "xds.core.v3.CollectionEntry", t, diag.WrongShape,
+			"%s is not a collection: it has no field entries of xds.core.v3.CollectionEntry", t.Value)
 	}
 }
 
 func (b *builder) nameField(t descriptor.Text) {
-	if t.Value == "wrapper" && !slices.ContainsFunc(b.pkg.Message.Fields, func(f *protogen.Field) bool { return f.Desc.Name() == "wrapper" }) {
+	m := b.pkg.Message
+	if f, _ := fieldOf(m, "wrapper"); t.Value == "wrapper" && f == nil {
 		return
 	}
 	const nameless = "write `name: wrapper` if the message has no name"
-	if near := diag.Suggest(t.Value, protoNames(b.pkg.Message, false)); near == "" && !strings.Contains(t.Value, ".") {
-		b.bag.AddHint(t.Pos, diag.UnknownField, nameless, "unknown field %q in %s", t.Value, Short(b.pkg.Message))
-		return
-	}
-	p, ok := b.path(t, b.pkg.Message)
-	if !ok {
-		return
-	}
-	if len(p.Steps) != 1 || p.Class() != String || p.Wrapper() || p.Many() {
-		b.bag.AddHint(t.Pos, diag.WrongShape, nameless, "the name must be a string field of %s itself", Short(b.pkg.Message))
-		return
-	}
+	near := diag.Suggest(t.Value, protoNames(m, false))
+	b.requireHint(near != "" || strings.Contains(t.Value, "."), t, diag.UnknownField, nameless, "unknown field %q in %s", t.Value, Short(m))
+	p := b.path(t, m)
+	b.requireHint(len(p.Steps) == 1 && p.Class() == String && !p.Wrapper() && !p.Many(), t, diag.WrongShape, nameless, "the name must be a string field of %s itself", Short(m))
 	b.pkg.NameField = p.Leaf()
 }
 
 // use is the struct of the given name, made of m.
-func (b *builder) use(t descriptor.Text, m *protogen.Message) (*Struct, bool) {
-	i := slices.IndexFunc(b.desc.Structs, func(s descriptor.Struct) bool { return s.Name.Value == t.Value })
-	if i < 0 {
+func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
+	decl := b.declared(t.Value)
+	if decl == nil {
 		names := make([]string, len(b.desc.Structs))
 		for i, s := range b.desc.Structs {
 			names[i] = s.Name.Value
 		}
-		b.bag.AddHint(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value)
-		return nil, false
+		panic(b.fault(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value))
 	}
-	decl := &b.desc.Structs[i]
+	full := string(m.Desc.FullName())
 	s, ok := b.structs[t.Value]
 	if !ok {
 		s = &Struct{Pos: decl.Name.Pos, Name: t.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos}
 		b.structs[t.Value] = s
 		b.pkg.Structs = append(b.pkg.Structs, s)
 		b.waiting = append(b.waiting, waiting{s, decl.Fields, decl})
-		if want := cmp.Or(decl.Message.Value, string(m.Desc.FullName())); want != string(m.Desc.FullName()) {
-			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared for %s, but this message is %s", s.Name, want, m.Desc.FullName())
+		if want := cmp.Or(decl.Message.Value, full); want != full {
+			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared for %s, but this message is %s", s.Name, want, full)
 		}
 	} else if s.Message.Desc.FullName() != m.Desc.FullName() {
-		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is decoded from %s elsewhere, but this message is %s", s.Name, s.Message.Desc.FullName(), m.Desc.FullName())
+		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is decoded from %s elsewhere, but this message is %s", s.Name, s.Message.Desc.FullName(), full)
 	}
-	return s, true
+	return s
+}
+
+// declared is the declaration of the struct of the given name, nil if there is none.
+func (b *builder) declared(name string) *descriptor.Struct {
+	for i := range b.desc.Structs {
+		if b.desc.Structs[i].Name.Value == name {
+			return &b.desc.Structs[i]
+		}
+	}
+	return nil
 }
 
 // fill builds the fields of a struct and its other declarations.
 func (b *builder) fill(w waiting) {
 	for i := range w.fields {
-		if f, ok := b.field(w.s, &w.fields[i]); ok {
-			w.s.Fields = append(w.s.Fields, f)
-		} else {
+		if !try(func() { w.s.Fields = append(w.s.Fields, b.field(w.s, &w.fields[i])) }) {
 			w.s.faulty = append(w.s.faulty, w.fields[i].Name.Value)
 		}
 	}
@@ -221,12 +212,8 @@ func (b *builder) fill(w waiting) {
 	if w.decl == nil {
 		return
 	}
-	if w.decl.KeepIf != nil {
-		w.s.Keep = b.keep(w.s, w.decl.KeepIf)
-	}
-	if w.decl.StopIf != nil {
-		w.s.Stop = b.stop(w.s, w.decl.StopIf)
-	}
+	try(func() { w.s.Keep = b.keep(w.s, w.decl.KeepIf) })
+	try(func() { w.s.Stop = b.stop(w.s, w.decl.StopIf) })
 	b.rules(w.s, w.decl.Rules, nil)
 }
 

@@ -9,17 +9,6 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-func (p *Package) addInlined(message string) {
-	if !slices.Contains(p.Inlined, message) {
-		p.Inlined = append(p.Inlined, message)
-	}
-}
-
-func (p *Package) addPick(at diag.Pos, s Step) {
-	p.Picks = append(p.Picks, s)
-	p.pickPos = append(p.pickPos, at)
-}
-
 // recursion notes structs that contain themselves by value.
 func (b *builder) recursion() {
 	done := make(map[*Struct]bool)

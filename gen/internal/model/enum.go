@@ -14,75 +14,58 @@ import (
 )
 
 // enum builds the constants of an enum field. Two fields may share the type.
-func (b *builder) enum(f *Field, d *descriptor.Field) (*Enum, bool) {
-	if !b.typeName(d.Type) {
-		return nil, false
-	}
-	if c := f.element().Class(); c != Enumeration {
-		b.bag.Add(d.Enum[0].Pos, diag.WrongShape, "%s is %s, not an enum", d.From[0].Value, c)
-		return nil, false
-	}
+func (b *builder) enum(f *Field, d *descriptor.Field) *Enum {
+	b.typeName(d.Type)
+	c := f.element().Class()
+	b.require(c == Enumeration, d.Enum[0], diag.WrongShape, "%s is %s, not an enum", d.From[0].Value, c)
 	source := f.element().Leaf().Enum
 	e := &Enum{Pos: d.Name.Pos, Name: cmp.Or(d.Type.Value, d.Name.Value), Enum: source}
-	values, ok := b.enumValues(d.Enum, source)
-	if !ok {
-		return nil, false
-	}
+	values := b.enumValues(d.Enum, source)
 	prefix := commonPrefix(source, values)
 	for _, v := range values {
 		e.Values = append(e.Values, EnumValue{Name: e.Name + camel(strings.TrimPrefix(string(v.Desc.Name()), prefix)), Value: v})
 	}
 	if d.Otherwise.Given() {
 		i := slices.IndexFunc(e.Values, func(v EnumValue) bool { return string(v.Value.Desc.Name()) == d.Otherwise.Value })
-		if i < 0 {
-			b.bag.Add(d.Otherwise.Pos, diag.UnknownValue, "otherwise = %q; must be one of the values of %s", d.Otherwise.Value, e.Name)
-			return nil, false
-		}
+		b.require(i >= 0, d.Otherwise, diag.UnknownValue, "otherwise = %q; must be one of the values of %s", d.Otherwise.Value, e.Name)
 		e.Otherwise = &e.Values[i]
 	}
 	return b.shareEnum(e)
 }
 
 // shareEnum takes the enum that is there already where it is the same.
-func (b *builder) shareEnum(e *Enum) (*Enum, bool) {
+func (b *builder) shareEnum(e *Enum) *Enum {
 	other, ok := b.enums[e.Name]
 	if !ok {
 		b.enums[e.Name] = e
 		b.pkg.Enums = append(b.pkg.Enums, e)
-		return e, true
+		return e
 	}
 	same := other.Enum == e.Enum && slices.Equal(other.Values, e.Values) && (other.Otherwise == nil) == (e.Otherwise == nil)
-	if same && e.Otherwise != nil {
-		same = *other.Otherwise == *e.Otherwise
-	}
-	if !same {
-		b.bag.AddHint(e.Pos, diag.NameClash, "give one of them another `type`", "enum %s is declared differently in line %d", e.Name, other.Line)
-		return nil, false
-	}
-	return other, true
+	same = same && (e.Otherwise == nil || *other.Otherwise == *e.Otherwise)
+	b.requireHint(same, descriptor.Text{Pos: e.Pos}, diag.NameClash, "give one of them another `type`", "enum %s is declared differently in line %d", e.Name, other.Line)
+	return other
 }
 
-func (b *builder) enumValues(texts []descriptor.Text, source *protogen.Enum) ([]*protogen.EnumValue, bool) {
-	if len(texts) == 1 && texts[0].Value == "all" {
-		return slices.DeleteFunc(slices.Clone(source.Values), func(v *protogen.EnumValue) bool {
-			return slices.IndexFunc(source.Values, func(o *protogen.EnumValue) bool { return o.Desc.Number() == v.Desc.Number() }) != v.Desc.Index()
-		}), true
-	}
+func (b *builder) enumValues(texts []descriptor.Text, source *protogen.Enum) []*protogen.EnumValue {
 	var values []*protogen.EnumValue
-	ok := true
-	for _, t := range texts {
-		l, fine := b.enumLiteral(t, source)
-		if ok = ok && fine; !fine {
-			continue
-		}
-		v := l.Value.(*protogen.EnumValue)
-		if slices.ContainsFunc(values, func(o *protogen.EnumValue) bool { return o.Desc.Number() == v.Desc.Number() }) {
-			b.bag.Add(t.Pos, diag.BadValue, "value %s is listed twice", t.Value)
-			ok = false
-		}
-		values = append(values, v)
+	has := func(v *protogen.EnumValue) bool {
+		return slices.ContainsFunc(values, func(o *protogen.EnumValue) bool { return o.Desc.Number() == v.Desc.Number() })
 	}
-	return values, ok
+	if len(texts) == 1 && texts[0].Value == "all" {
+		for _, v := range source.Values {
+			if !has(v) {
+				values = append(values, v)
+			}
+		}
+		return values
+	}
+	each(texts, func(t descriptor.Text) {
+		v := b.enumLiteral(t, source).Value.(*protogen.EnumValue)
+		b.require(!has(v), t, diag.BadValue, "value %s is listed twice", t.Value)
+		values = append(values, v)
+	})
+	return values
 }
 
 // commonPrefix is the enum's name in upper case, where all values have it.

@@ -44,70 +44,52 @@ func (p GoPath) Many() bool {
 func isGoPath(path string) bool { return path != "" && isExportedName(path[:1]) }
 
 // goPath resolves a path of Go fields from s.
-func (b *builder) goPath(t descriptor.Text, s *Struct) (p GoPath, ok bool) {
+func (b *builder) goPath(t descriptor.Text, s *Struct) GoPath {
+	var p GoPath
 	names := strings.Split(t.Value, ".")
 	for i := 0; i < len(names); i++ {
-		j := slices.IndexFunc(s.Fields, func(f *Field) bool { return f.Name == names[i] })
-		if j < 0 {
-			b.unknownField(t, names[i], s)
-			return p, false
-		}
-		step := GoStep{Field: s.Fields[j]}
-		if i == len(names)-1 {
-			p.Steps = append(p.Steps, step)
-			return p, true
-		}
+		step, last := GoStep{Field: b.fieldNamed(t, names[i], s)}, i == len(names)-1
 		switch v := step.Field.Value.(type) {
 		case StructOf:
 			s = v.Struct
 		case OneofOf:
-			i++
-			if step.Case, ok = b.goCase(t, v.Oneof, names[i]); !ok {
-				return p, false
+			if i++; last {
+				break
 			}
+			step.Case = b.goCase(t, v.Oneof, names[i])
 			s = step.Case.Struct
-			if i == len(names)-1 {
-				b.bag.Add(t.Pos, diag.WrongShape, "%s ends with a case, but must end with a field", t.Value)
-				return p, false
-			}
+			b.require(i < len(names)-1, t, diag.WrongShape, "%s ends with a case, but must end with a field", t.Value)
 		default:
-			b.bag.Add(t.Pos, diag.Unreachable, "field %s of %s is not a struct, so it has no field %q", names[i], s.Name, names[i+1])
-			return p, false
+			if !last {
+				panic(b.fault(t.Pos, diag.Unreachable, "", "field %s of %s is not a struct, so it has no field %q", names[i], s.Name, names[i+1]))
+			}
 		}
 		p.Steps = append(p.Steps, step)
 	}
-	return p, true
+	return p
 }
 
-func (b *builder) goCase(t descriptor.Text, o *Oneof, name string) (*Case, bool) {
+func (b *builder) goCase(t descriptor.Text, o *Oneof, name string) *Case {
 	var names []string
 	for _, c := range o.Cases {
 		if c.Type == name && c.Struct != nil {
-			return c, true
+			return c
 		}
 		names = append(names, c.Type)
 	}
-	b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(name, names), "%s has no case %q that is a struct", o.Name, name)
-	return nil, false
+	panic(b.fault(t.Pos, diag.UnknownField, diag.Suggest(name, names), "%s has no case %q that is a struct", o.Name, name))
 }
 
 // refs marks the fields that name other resources.
 func (b *builder) refs(refs []descriptor.Ref) {
 	for _, d := range refs {
-		p, ok := b.goPath(d.From, b.pkg.Update)
-		if !ok {
-			continue
-		}
-		f := p.Last()
-		switch {
-		case !namesResources(f):
-			b.bag.Add(d.From.Pos, diag.BadRef, "%s is not a string; the name of a resource is a string", d.From.Value)
-		case f.Ref != "" && f.Ref != d.To.Value:
-			b.bag.Add(d.To.Pos, diag.BadRef, "%s already refers to %s", d.From.Value, f.Ref)
-		default:
+		try(func() {
+			f := b.goPath(d.From, b.pkg.Update).Last()
+			b.require(namesResources(f), d.From, diag.BadRef, "%s is not a string; the name of a resource is a string", d.From.Value)
+			b.require(f.Ref == "" || f.Ref == d.To.Value, d.To, diag.BadRef, "%s already refers to %s", d.From.Value, f.Ref)
 			f.Ref = d.To.Value
 			b.refTarget(d.To)
-		}
+		})
 	}
 }
 

@@ -19,70 +19,46 @@ type GoType struct {
 
 // hook builds a hand-written function that makes a value of s. Without needs it is
 // given the values of from, and without those the message at hand.
-func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) (Hook, bool) {
+func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) Hook {
 	h := Hook{Func: name.Value}
-	for _, p := range from {
-		h.Needs = append(h.Needs, Need{Path: p})
+	for _, t := range needs {
+		h.Needs = append(h.Needs, b.hookNeed(t, s))
 	}
-	if len(needs) > 0 {
-		var ok bool
-		if h.Needs, ok = b.hookNeeds(needs, s); !ok {
-			return h, false
+	if len(needs) == 0 {
+		for _, p := range from {
+			h.Needs = append(h.Needs, Need{Path: p})
 		}
 	}
 	for _, n := range h.Needs {
-		if n.Path.ManyInside() {
-			b.bag.AddHint(name.Pos, diag.WrongShape, "pass the repeated message to the hook", "hook %s needs %s, which goes through a repeated field", h.Func, n)
-			return h, false
-		}
+		b.requireHint(!n.Path.ManyInside(), name, diag.WrongShape, "pass the repeated message to the hook", "hook %s needs %s, which goes through a repeated field", h.Func, n)
 	}
-	if !typ.Given() {
-		b.bag.Add(name.Pos, diag.MissingKey, "hook %s has no key \"type\", the Go type that it returns", h.Func)
-		return h, false
-	}
-	var ok bool
-	h.Type, ok = b.goType(typ)
-	return h, ok
+	b.require(typ.Given(), name, diag.MissingKey, "hook %s has no key \"type\", the Go type that it returns", h.Func)
+	h.Type = b.goType(typ)
+	return h
 }
 
-// hookNeeds resolves the arguments of a hook that returns a value: paths of the message, or
-// fields of s that are decoded before.
-func (b *builder) hookNeeds(texts []descriptor.Text, s *Struct) ([]Need, bool) {
-	var out []Need
-	for _, t := range texts {
-		n := Need{}
-		if isGoPath(t.Value) {
-			i := slices.IndexFunc(s.Fields, func(f *Field) bool { return f.Name == t.Value })
-			if i < 0 {
-				b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(t.Value, fieldNames(s)), "%[2]s has no field %[1]q before this one", t.Value, s.Name)
-				return nil, false
-			}
-			n.Field = s.Fields[i]
-		} else {
-			var ok bool
-			if n.Path, ok = b.path(t, s.Message); !ok {
-				return nil, false
-			}
-		}
-		out = append(out, n)
+// hookNeed resolves an argument of a hook that returns a value: a path of the message, or a
+// field of s that is decoded before.
+func (b *builder) hookNeed(t descriptor.Text, s *Struct) Need {
+	if !isGoPath(t.Value) {
+		return Need{Path: b.path(t, s.Message)}
 	}
-	return out, true
+	i := slices.IndexFunc(s.Fields, func(f *Field) bool { return f.Name == t.Value })
+	b.requireHint(i >= 0, t, diag.UnknownField, diag.Suggest(t.Value, fieldNames(s)), "%[2]s has no field %[1]q before this one", t.Value, s.Name)
+	return Need{Field: s.Fields[i]}
 }
 
 // goType reads a Go type: made of pointers, slices, arrays and maps of
 // predeclared types, types of the package itself, and types of known packages.
-func (b *builder) goType(t descriptor.Text) (GoType, bool) {
-	out := GoType{Packages: make(map[string]string)}
+func (b *builder) goType(t descriptor.Text) GoType {
 	e, err := parser.ParseExpr(t.Value)
-	if err != nil {
-		b.bag.Add(t.Pos, diag.BadGoType, "type = %q; must be a Go type", t.Value)
-		return out, false
-	}
-	out.Expr = e
+	b.require(err == nil, t, diag.BadGoType, "type = %q; must be a Go type", t.Value)
+	out := GoType{Expr: e, Packages: make(map[string]string)}
 	if id, ok := e.(*ast.Ident); ok {
 		out.Basic = slices.Contains(basicTypes(), id.Name)
 	}
-	return out, b.typeExpr(t, e, out.Packages)
+	b.typeExpr(t, e, out.Packages)
+	return out
 }
 
 func basicTypes() []string {
@@ -92,31 +68,32 @@ func basicTypes() []string {
 	}
 }
 
-func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]string) bool {
+func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]string) {
+	const hint = "declare an alias of the type in the hook's package"
 	switch e := e.(type) {
 	case *ast.Ident:
-		return true
+		return
 	case *ast.StarExpr:
-		return b.typeExpr(t, e.X, packages)
+		b.typeExpr(t, e.X, packages)
+		return
 	case *ast.MapType:
-		return b.typeExpr(t, e.Key, packages) && b.typeExpr(t, e.Value, packages)
+		b.typeExpr(t, e.Key, packages)
+		b.typeExpr(t, e.Value, packages)
+		return
 	case *ast.ArrayType:
 		if lit, ok := e.Len.(*ast.BasicLit); e.Len == nil || ok && lit.Kind == token.INT {
-			return b.typeExpr(t, e.Elt, packages)
+			b.typeExpr(t, e.Elt, packages)
+			return
 		}
 	case *ast.SelectorExpr:
 		if id, ok := e.X.(*ast.Ident); ok {
 			path, known := knownPackages()[id.Name]
-			if !known {
-				b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the hook's package", "type = %q; unknown package %s", t.Value, id.Name)
-				return false
-			}
+			b.requireHint(known, t, diag.BadGoType, hint, "type = %q; unknown package %s", t.Value, id.Name)
 			packages[id.Name] = path
-			return true
+			return
 		}
 	}
-	b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the hook's package", "type = %q; must consist of names, pointers, slices, arrays and maps", t.Value)
-	return false
+	panic(b.fault(t.Pos, diag.BadGoType, hint, "type = %q; must consist of names, pointers, slices, arrays and maps", t.Value))
 }
 
 // knownPackages are the packages whose types a hook may make without an alias.

@@ -8,62 +8,50 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
+// keep builds the condition of a struct for keeping elements, if it has one.
 func (b *builder) keep(s *Struct, d *descriptor.Keep) *Keep {
-	k := b.kept(s, d)
-	if k != nil {
-		k.Profile = d.Profile.Value
+	if d == nil {
+		return nil
+	}
+	k := &Keep{Profile: d.Profile.Value}
+	switch {
+	case d.Positive.Given():
+		k.Positive = b.fieldNamed(d.Positive, d.Positive.Value, s)
+		b.require(k.Positive.number(), d.Positive, diag.BadKeep, "field %s of %s is not a number or duration", d.Positive.Value, s.Name)
+	case d.NonEmpty.Given():
+		k.NonEmpty = b.lenField(s, d.NonEmpty)
+	default:
+		p := b.path(d.Present, s.Message)
+		b.single(d.Present, p)
+		b.pkg.Uses.presence(p)
+		k.Present = &Test{Kind: Present, Path: p}
 	}
 	return k
 }
 
-func (b *builder) kept(s *Struct, d *descriptor.Keep) *Keep {
-	switch {
-	case d.Positive.Given():
-		if f := b.fieldNamed(s, d.Positive, (*Field).number, "a number or duration"); f != nil {
-			return &Keep{Positive: f}
-		}
-	case d.NonEmpty.Given():
-		if f := b.fieldNamed(s, d.NonEmpty, (*Field).hasLen, "a list, a map or text"); f != nil {
-			return &Keep{NonEmpty: f}
-		}
-	case d.Present.Given():
-		if p, ok := b.path(d.Present, s.Message); ok && b.single(d.Present, p) {
-			b.pkg.Uses.presence(p)
-			return &Keep{Present: &Test{Kind: Present, Path: p}}
-		}
-	}
-	return nil
-}
-
 func (b *builder) stop(s *Struct, d *descriptor.Stop) *Stop {
-	f := b.fieldNamed(s, d.NonEmpty, (*Field).hasLen, "a list, a map or text")
-	if f == nil {
+	if d == nil {
 		return nil
 	}
-	return &Stop{NonEmpty: f, Profile: d.Profile.Value}
+	return &Stop{NonEmpty: b.lenField(s, d.NonEmpty), Profile: d.Profile.Value}
 }
 
-// fieldNamed is the field of s with a name, which must fit.
-func (b *builder) fieldNamed(s *Struct, t descriptor.Text, fits func(*Field) bool, what string) *Field {
+// lenField is the field of s with a name, which must have a length.
+func (b *builder) lenField(s *Struct, t descriptor.Text) *Field {
+	f := b.fieldNamed(t, t.Value, s)
+	b.require(f.hasLen(), t, diag.BadKeep, "field %s of %s is not a list, a map or text", f.Name, s.Name)
+	return f
+}
+
+// fieldNamed is the field of s with a name. A field that was reported already is not reported again.
+func (b *builder) fieldNamed(t descriptor.Text, name string, s *Struct) *Field {
 	for _, f := range s.Fields {
-		if f.Name == t.Value {
-			if fits(f) {
-				return f
-			}
-			b.bag.Add(t.Pos, diag.BadKeep, "field %s of %s is not %s", f.Name, s.Name, what)
-			return nil
+		if f.Name == name {
+			return f
 		}
 	}
-	b.unknownField(t, t.Value, s)
-	return nil
-}
-
-// unknownField notes that s has no field of this name, unless it has one that
-// something was said of already.
-func (b *builder) unknownField(t descriptor.Text, name string, s *Struct) {
-	if !slices.Contains(s.faulty, name) {
-		b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(name, fieldNames(s)), "unknown field %q in %s", name, s.Name)
-	}
+	b.requireHint(slices.Contains(s.faulty, name), t, diag.UnknownField, diag.Suggest(name, fieldNames(s)), "unknown field %q in %s", name, s.Name)
+	panic(fault{})
 }
 
 func (f *Field) number() bool {

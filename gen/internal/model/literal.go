@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -29,13 +30,12 @@ func (l Literal) same(o Literal) bool {
 	return l.Value == o.Value
 }
 
-// zero reports whether l is the number 0.
-func (l Literal) zero() bool {
-	switch l.Value {
-	case int64(0), uint64(0), float32(0), float64(0):
-		return true
+// Zero reports whether l is the zero value of its type.
+func (l Literal) Zero() bool {
+	if v, ok := l.Value.(*protogen.EnumValue); ok {
+		return v.Desc.Number() == 0
 	}
-	return false
+	return reflect.ValueOf(l.Value).IsZero()
 }
 
 // above reports whether l is greater than o, which is of the same class.
@@ -56,66 +56,53 @@ func (l Literal) above(o Literal) bool {
 }
 
 // literal reads t as a value of the class; enum is the type of an Enumeration.
-func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code diag.Code) (Literal, bool) {
-	l := Literal{Text: t.Value}
-	var ok bool
+func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code diag.Code) Literal {
+	l, bits, hint := Literal{Text: t.Value}, 64, ""
+	var err error
+	if c == Int32 || c == Uint32 || c == Float {
+		bits = 32
+	}
+	ok := true
 	switch c {
 	case Bool:
 		l.Value, ok = t.Value == "true", t.Tag == "!!bool"
 	case Int32, Int64:
-		l.Value, ok = parsed(strconv.ParseInt(t.Value, 0, bits(c)))
+		l.Value, err = strconv.ParseInt(t.Value, 0, bits)
 	case Uint32, Uint64:
-		l.Value, ok = parsed(strconv.ParseUint(t.Value, 0, bits(c)))
+		l.Value, err = strconv.ParseUint(t.Value, 0, bits)
 	case Float, Double:
-		f, err := strconv.ParseFloat(t.Value, bits(c))
-		l.Value, ok = f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+		var f float64
+		f, err = strconv.ParseFloat(t.Value, bits)
+		l.Value, ok = f, !math.IsInf(f, 0) && !math.IsNaN(f)
 		if c == Float {
 			l.Value = float32(f)
 		}
 	case String:
 		l.Value, l.Text, ok = t.Value, strconv.Quote(t.Value), t.Tag == "!!str"
 	case Duration:
-		d, err := time.ParseDuration(t.Value)
-		l.Value, l.Text, ok = d, d.String(), err == nil
+		var d time.Duration
+		d, err = time.ParseDuration(t.Value)
+		l.Value, l.Text, hint = d, d.String(), "write it as in Go: 1m30s"
 	case Enumeration:
 		return b.enumLiteral(t, enum)
 	default:
-		b.bag.Add(t.Pos, code, "a descriptor cannot state %s as a value", c)
-		return l, false
+		panic(b.fault(t.Pos, code, "", "a descriptor cannot state %s as a value", c))
 	}
-	if !ok {
-		hint := ""
-		if c == Duration {
-			hint = "write it as in Go: 1m30s"
-		}
-		b.bag.AddHint(t.Pos, code, hint, "%q is not %s", t.Value, c)
-	}
-	return l, ok
+	b.requireHint(ok && err == nil, t, code, hint, "%q is not %s", t.Value, c)
+	return l
 }
 
-func parsed[T any](v T, err error) (any, bool) { return v, err == nil }
-
-func bits(c Class) int {
-	switch c {
-	case Int32, Uint32, Float:
-		return 32
-	default:
-		return 64
-	}
-}
-
-func (b *builder) enumLiteral(t descriptor.Text, enum *protogen.Enum) (Literal, bool) {
+func (b *builder) enumLiteral(t descriptor.Text, enum *protogen.Enum) Literal {
 	names := make([]string, len(enum.Values))
 	for i, v := range enum.Values {
 		names[i] = string(v.Desc.Name())
 		if names[i] == t.Value {
-			return Literal{Text: t.Value, Value: v}, true
+			return Literal{Text: t.Value, Value: v}
 		}
 	}
 	hint := diag.Suggest(t.Value, names)
 	if hint == "" && len(names) <= 12 {
 		hint = "there are " + strings.Join(names, ", ")
 	}
-	b.bag.AddHint(t.Pos, diag.UnknownValue, hint, "unknown value %q of enum %s", t.Value, enum.Desc.Name())
-	return Literal{}, false
+	panic(b.fault(t.Pos, diag.UnknownValue, hint, "unknown value %q of enum %s", t.Value, enum.Desc.Name()))
 }

@@ -137,6 +137,15 @@ func (p Path) Split() (head, rest Path, ok bool) {
 	return Path{}, p, false
 }
 
+// Behind is the rest of the path behind another one, if it starts with that.
+func (p Path) Behind(o Path) (rest Path, ok bool) {
+	n := len(o.Steps)
+	if n > len(p.Steps) || !slices.Equal(p.Steps[:n], o.Steps) {
+		return p, false
+	}
+	return Path{From: o.Message(), Steps: p.Steps[n:]}, true
+}
+
 // Parent is the path without its last step.
 func (p Path) Parent() Path { return Path{From: p.From, Steps: p.Steps[:len(p.Steps)-1]} }
 

@@ -12,30 +12,24 @@ import (
 )
 
 // path resolves t from a message. It may end in a oneof.
-func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
+func (b *builder) path(t descriptor.Text, from *protogen.Message) Path {
 	return b.resolve(t, from, false)
 }
 
 // rulePath is [builder.path] for a path that may lead to the keys or values of maps.
-func (b *builder) rulePath(t descriptor.Text, from *protogen.Message) (Path, bool) {
+func (b *builder) rulePath(t descriptor.Text, from *protogen.Message) Path {
 	return b.resolve(t, from, true)
 }
 
-func (b *builder) resolve(t descriptor.Text, from *protogen.Message, maps bool) (Path, bool) {
+func (b *builder) resolve(t descriptor.Text, from *protogen.Message, maps bool) Path {
 	p := Path{From: from}
 	at := from
 	names := strings.Split(t.Value, ".")
 	for i := 0; i < len(names); i++ {
 		name := names[i]
 		f, o := fieldOf(at, name)
-		switch {
-		case f == nil && o == nil:
-			b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(name, protoNames(at, i == len(names)-1)), "unknown field %q in %s", name, Short(at))
-			return p, false
-		case o != nil && i < len(names)-1:
-			b.bag.AddHint(t.Pos, diag.Unreachable, "remove it: its members are fields of "+Short(at), "%s in %s is a oneof", name, Short(at))
-			return p, false
-		}
+		b.requireHint(f != nil || o != nil, t, diag.UnknownField, diag.Suggest(name, protoNames(at, i == len(names)-1)), "unknown field %q in %s", name, Short(at))
+		b.requireHint(o == nil || i == len(names)-1, t, diag.Unreachable, "remove it: its members are fields of "+Short(at), "%s in %s is a oneof", name, Short(at))
 		step := Step{Field: f, Oneof: o}
 		if maps && i < len(names)-1 && f.Desc.IsMap() {
 			if step.Part, _ = fieldOf(f.Message, names[i+1]); step.Part != nil {
@@ -47,13 +41,12 @@ func (b *builder) resolve(t descriptor.Text, from *protogen.Message, maps bool) 
 			break
 		}
 		leaf := step.Leaf()
-		if leaf.Message == nil || leaf.Desc.IsMap() || classOf(leaf) == Any {
-			b.bag.AddHint(t.Pos, diag.Unreachable, unreachableHint(leaf, maps), "%s in %s is %s, so it has no field %q", step.Name(), Short(at), classOf(leaf), names[i+1])
-			return p, false
-		}
+		class := classOf(leaf)
+		b.requireHint(leaf.Message != nil && class != Map && class != Any, t, diag.Unreachable, unreachableHint(leaf, maps),
+			"%s in %s is %s, so it has no field %q", step.Name(), Short(at), class, names[i+1])
 		at = leaf.Message
 	}
-	return p, true
+	return p
 }
 
 // unreachableHint is the hint for a path through a field that paths cannot pass.
@@ -70,26 +63,19 @@ func unreachableHint(f *protogen.Field, maps bool) string {
 }
 
 // fieldPath is [builder.path] to a field, not to a oneof.
-func (b *builder) fieldPath(t descriptor.Text, from *protogen.Message) (Path, bool) {
-	p, ok := b.path(t, from)
-	return p, ok && b.notOneof(t, p)
+func (b *builder) fieldPath(t descriptor.Text, from *protogen.Message) Path {
+	p := b.path(t, from)
+	b.notOneof(t, p)
+	return p
 }
 
-func (b *builder) notOneof(t descriptor.Text, p Path) bool {
-	if p.Oneof() != nil {
-		b.bag.Add(t.Pos, diag.WrongShape, "%s is a oneof of protobuf; name one of its members", t.Value)
-		return false
-	}
-	return true
+func (b *builder) notOneof(t descriptor.Text, p Path) {
+	b.require(p.Oneof() == nil, t, diag.WrongShape, "%s is a oneof of protobuf; name one of its members", t.Value)
 }
 
 // single checks that a path leads through no repeated field. It may lead to one.
-func (b *builder) single(t descriptor.Text, p Path) bool {
-	if p.ManyInside() {
-		b.bag.Add(t.Pos, diag.WrongShape, "%s goes through a repeated field, but this key needs one value", t.Value)
-		return false
-	}
-	return true
+func (b *builder) single(t descriptor.Text, p Path) {
+	b.require(!p.ManyInside(), t, diag.WrongShape, "%s goes through a repeated field, but this key needs one value", t.Value)
 }
 
 func fieldOf(m *protogen.Message, name string) (*protogen.Field, *protogen.Oneof) {
@@ -162,29 +148,22 @@ type located struct {
 }
 
 // cond resolves the parts of a condition from a message.
-func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []located, context Context, ok bool) {
+func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []located, context Context) {
 	if d == nil {
-		return nil, Context{}, true
+		return nil, Context{}
 	}
-	ok = b.once(slices.Concat(d.Present, d.Absent))
-	add := func(kind TestKind, texts []descriptor.Text) {
-		for _, t := range texts {
-			p, fine := b.rulePath(t, from)
-			ok = ok && fine
-			if fine {
-				b.pkg.Uses.presence(p)
-			}
+	b.once(slices.Concat(d.Present, d.Absent))
+	add := func(kind TestKind) func(descriptor.Text) {
+		return func(t descriptor.Text) {
+			p := b.rulePath(t, from)
+			b.pkg.Uses.presence(p)
 			tests = append(tests, located{Test{Kind: kind, Path: p}, t})
 		}
 	}
-	add(Present, d.Present)
-	add(Absent, d.Absent)
-	for _, pair := range d.Equals {
-		t, fine := b.equals(pair, from)
-		ok = ok && fine
-		tests = append(tests, located{t, pair.Key})
-	}
-	return tests, contextOf(d), ok
+	each(d.Present, add(Present))
+	each(d.Absent, add(Absent))
+	each(d.Equals, func(pair descriptor.Pair) { tests = append(tests, located{b.equals(pair, from), pair.Key}) })
+	return tests, contextOf(d)
 }
 
 // contextOf returns the part of a condition that concerns the context.
@@ -197,30 +176,21 @@ func contextOf(d *descriptor.Cond) Context {
 }
 
 // equals resolves a path and the value it must have.
-func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) (Test, bool) {
-	p, ok := b.rulePath(pair.Key, from)
-	if !ok || !b.notOneof(pair.Key, p) {
-		return Test{}, false
-	}
-	if p.ToList() {
-		b.bag.Add(pair.Key.Pos, diag.WrongShape, "%s is repeated, but this key needs one value", pair.Key.Value)
-		return Test{}, false
-	}
+func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) Test {
+	p := b.rulePath(pair.Key, from)
+	b.notOneof(pair.Key, p)
+	b.require(!p.ToList(), pair.Key, diag.WrongShape, "%s is repeated, but this key needs one value", pair.Key.Value)
 	b.pkg.Uses.read(p)
-	l, ok := b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue)
-	return Test{Kind: Equals, Path: p, Value: l}, ok
+	return Test{Kind: Equals, Path: p, Value: b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue)}
 }
 
 // localCond resolves a condition that looks at one message only.
-func (b *builder) localCond(d *descriptor.Cond, from *protogen.Message) (Cond, bool) {
-	tests, context, ok := b.cond(d, from)
+func (b *builder) localCond(d *descriptor.Cond, from *protogen.Message) Cond {
+	tests, context := b.cond(d, from)
 	c := Cond{Context: context}
 	for _, t := range tests {
-		if ok && t.Path.ManyInside() {
-			b.bag.Add(t.at.Pos, diag.CondScope, "%s goes through a repeated field, but this key needs one value", t.at.Value)
-			ok = false
-		}
+		b.require(!t.Path.ManyInside(), t.at, diag.CondScope, "%s goes through a repeated field, but this key needs one value", t.at.Value)
 		c.Tests = append(c.Tests, t.Test)
 	}
-	return c, ok
+	return c
 }

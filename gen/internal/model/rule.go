@@ -25,7 +25,7 @@ type RuleKind struct {
 	// have all keys. The first one is in the reference.
 	Examples []RuleExample
 	// Build checks that a rule fits its value and resolves its arguments.
-	Build func(a *RuleArgs) (Rule, bool)
+	Build func(a *RuleArgs) Rule
 }
 
 // Rules are the kinds of rules, and a function that parses rules which are derived.
@@ -99,18 +99,16 @@ func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.H
 	b.drift(s.Message, rules)
 	rules = b.derived(s.Message, rules)
 	for i := range rules {
-		d := &rules[i]
-		kind, ok := b.ruleKind(d)
-		switch {
-		case !ok:
-		case isGoPath(d.At.Value):
-			b.goRule(s, d, kind)
-		default:
-			b.rule(root, d, kind)
-		}
+		try(func() {
+			if d := &rules[i]; isGoPath(d.At.Value) {
+				b.goRule(s, d, b.ruleKind(d))
+			} else {
+				b.rule(root, d, b.ruleKind(d))
+			}
+		})
 	}
 	for i := range hooks {
-		b.validateHook(root, &hooks[i])
+		try(func() { b.validateHook(root, &hooks[i]) })
 	}
 	if len(root.Checks)+len(root.Under) > 0 {
 		s.Rules = root
@@ -182,7 +180,7 @@ func sameKeys(a, b descriptor.Rule) bool {
 }
 
 // ruleKind finds the one kind that a rule has.
-func (b *builder) ruleKind(d *descriptor.Rule) (RuleKind, bool) {
+func (b *builder) ruleKind(d *descriptor.Rule) RuleKind {
 	var found []RuleKind
 	var taken []string // keys that are arguments of a kind that was found
 	given := func(k descriptor.Key) bool { return d.List(k.Name) != nil }
@@ -194,42 +192,27 @@ func (b *builder) ruleKind(d *descriptor.Rule) (RuleKind, bool) {
 	found = slices.DeleteFunc(found, func(k RuleKind) bool {
 		return !slices.ContainsFunc(k.Keys, func(key descriptor.Key) bool { return given(key) && !slices.Contains(taken, key.Name) })
 	})
-	switch {
-	case len(found) == 0:
-		b.bag.Add(d.Pos, diag.RuleKind, "the rule has no kind, for example `required: true`")
-	case len(found) > 1:
-		b.bag.AddHint(d.Pos, diag.RuleKind, "make it two rules", "the rule has more than one kind")
-	case !d.At.Given() && !found[0].Message:
-		b.bag.Add(d.Pos, diag.MissingKey, "the rule has no key \"at\"")
-	default:
-		return found[0], true
-	}
-	return RuleKind{}, false
+	at := descriptor.Text{Pos: d.Pos}
+	b.require(len(found) > 0, at, diag.RuleKind, "the rule has no kind, for example `required: true`")
+	b.requireHint(len(found) == 1, at, diag.RuleKind, "make it two rules", "the rule has more than one kind")
+	b.require(d.At.Given() || found[0].Message, at, diag.MissingKey, "the rule has no key \"at\"")
+	return found[0]
 }
 
 // rule builds one rule about the message.
 func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	p := Path{From: root.Message}
 	if d.At.Given() {
-		var ok bool
-		if p, ok = b.rulePath(d.At, root.Message); !ok {
-			return
-		}
+		p = b.rulePath(d.At, root.Message)
 	}
-	rule, ok := kind.Build(&RuleArgs{builder: b, rule: d, Path: p})
-	if !ok {
-		return
-	}
-	tests, context, ok := b.cond(d.When, root.Message)
-	if !ok {
-		return
-	}
-	if reach := rule.Reach(); p.ToList() && p.Last().Part != nil && (reach == ReachField || p.Last().Key() && reach != ReachElement) {
-		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot check the keys or values of the map %s", strings.TrimSuffix(d.At.Value, "."+string(p.Leaf().Desc.Name())))
-		return
+	rule := kind.Build(&RuleArgs{builder: b, rule: d, Path: p})
+	tests, context := b.cond(d.When, root.Message)
+	reach, enter := rule.Reach(), repeatedSteps(p)
+	if p.ToList() && p.Last().Part != nil {
+		b.require(reach != ReachField && (reach == ReachElement || !p.Last().Key()), d.At, diag.RuleShape,
+			"a rule of this kind cannot check the keys or values of the map %s", strings.TrimSuffix(d.At.Value, "."+string(p.Leaf().Desc.Name())))
 	}
 	c := &Check{Rule: rule, Path: p, Why: d.Why.Value}
-	reach, enter := rule.Reach(), repeatedSteps(p)
 	if reach == ReachResource {
 		enter = 0
 		b.pkg.Uses.read(p)
@@ -245,29 +228,16 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 
 // goRule builds a rule about Go fields.
 func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
-	if s != b.pkg.Update {
-		b.bag.Add(d.At.Pos, diag.RuleShape, "%s is a path of Go fields, which starts at the update; move the rule to the rules of the descriptor", d.At.Value)
-		return
+	at := d.At
+	b.require(s == b.pkg.Update, at, diag.RuleShape, "%s is a path of Go fields, which starts at the update; move the rule to the rules of the descriptor", at.Value)
+	var when Context
+	if w := d.When; w != nil {
+		b.require(len(w.Present)+len(w.Absent)+len(w.Equals) == 0, descriptor.Text{Pos: w.Pos}, diag.CondScope, "a rule about Go fields can only have the conditions xdstp_name and profile")
+		when = contextOf(w)
 	}
-	if w := d.When; w != nil && len(w.Present)+len(w.Absent)+len(w.Equals) > 0 {
-		b.bag.Add(w.Pos, diag.CondScope, "a rule about Go fields can only have the conditions xdstp_name and profile")
-		return
-	}
-	p, ok := b.goPath(d.At, s)
-	if !ok {
-		return
-	}
-	if !kind.GoFields {
-		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot check the Go field %s; write the path of the message", d.At.Value)
-		return
-	}
-	rule, ok := kind.Build(&RuleArgs{builder: b, rule: d, Go: &p})
-	if !ok {
-		return
-	}
-	c := &GoCheck{Rule: rule, Path: p, Why: d.Why.Value, Elements: p.Last().List && rule.Reach() == ReachElement}
-	if d.When != nil {
-		c.When = contextOf(d.When)
-	}
-	b.pkg.GoChecks = append(b.pkg.GoChecks, c)
+	p := b.goPath(at, s)
+	b.require(kind.GoFields, at, diag.RuleShape, "a rule of this kind cannot check the Go field %s; write the path of the message", at.Value)
+	rule := kind.Build(&RuleArgs{builder: b, rule: d, Go: &p})
+	elements := p.Last().List && rule.Reach() == ReachElement
+	b.pkg.GoChecks = append(b.pkg.GoChecks, &GoCheck{Rule: rule, Path: p, Why: d.Why.Value, Elements: elements, When: when})
 }

@@ -25,26 +25,21 @@ func (a *RuleArgs) Arg(key string) descriptor.Text { return a.rule.Arg(key) }
 // List returns the values of a key.
 func (a *RuleArgs) List(key string) []descriptor.Text { return a.rule.List(key) }
 
-// Report reports an error in an argument.
-func (a *RuleArgs) Report(at descriptor.Text, code diag.Code, format string, args ...any) {
-	a.bag.Add(at.Pos, code, format, args...)
+// Require reports an error in an argument unless ok. Then the rule is not built.
+func (a *RuleArgs) Require(ok bool, at descriptor.Text, code diag.Code, format string, args ...any) {
+	a.require(ok, at, code, format, args...)
 }
 
-// ReportRule reports an error in the rule itself.
-func (a *RuleArgs) ReportRule(code diag.Code, format string, args ...any) {
-	a.bag.Add(a.rule.Pos, code, format, args...)
+// RequireRule is [RuleArgs.Require] for an error in the rule itself.
+func (a *RuleArgs) RequireRule(ok bool, code diag.Code, text string) {
+	a.require(ok, descriptor.Text{Pos: a.rule.Pos}, code, "%s", text)
 }
 
-// Fits reports whether the value fits the rule. If not, it reports an error.
-func (a *RuleArgs) Fits(ok bool, need string) bool {
-	switch at := a.rule.At; {
-	case ok:
-	case a.Go != nil:
-		a.bag.Add(at.Pos, diag.RuleShape, "the rule does not fit the Go field %s", at.Value)
-	default:
-		a.bag.Add(at.Pos, diag.RuleShape, "the rule does not fit %s, which must be %s", at.Value, need)
-	}
-	return ok
+// Fits requires that the value fits the rule.
+func (a *RuleArgs) Fits(ok bool, need string) {
+	at := a.rule.At
+	a.require(ok || a.Go == nil, at, diag.RuleShape, "the rule does not fit the Go field %s", at.Value)
+	a.require(ok, at, diag.RuleShape, "the rule does not fit %s, which must be %s", at.Value, need)
 }
 
 // Class returns the class of the value, or of each element of a list. It is NoClass for maps,
@@ -82,49 +77,39 @@ func (a *RuleArgs) Elements() bool {
 }
 
 // Literals returns the values of a key, which are of the value's class.
-func (a *RuleArgs) Literals(key string) ([]Literal, bool) {
+func (a *RuleArgs) Literals(key string) []Literal {
 	var enum *protogen.Enum
 	if a.Go == nil {
 		enum = a.Path.Leaf().Enum
 	}
-	texts := a.List(key)
-	out := make([]Literal, len(texts))
-	ok := true
-	for i, t := range texts {
-		l, fine := a.literal(t, a.Class(), enum, diag.UnknownValue)
-		if fine && slices.ContainsFunc(out[:i], l.same) {
-			a.Report(t, diag.BadValue, "value %s is listed twice", t.Value)
-			fine = false
-		}
-		ok = ok && fine
-		out[i] = l
-	}
-	return out, ok
+	var out []Literal
+	each(a.List(key), func(t descriptor.Text) {
+		l := a.literal(t, a.Class(), enum, diag.UnknownValue)
+		a.require(!slices.ContainsFunc(out, l.same), t, diag.BadValue, "value %s is listed twice", t.Value)
+		out = append(out, l)
+	})
+	return out
 }
 
 // Literal returns the value of a key, which is of the class. It is nil where it was not written.
-func (a *RuleArgs) Literal(key string, class Class) (*Literal, bool) {
+func (a *RuleArgs) Literal(key string, class Class) *Literal {
 	t := a.Arg(key)
 	if !t.Given() {
-		return nil, true
+		return nil
 	}
-	l, ok := a.literal(t, class, nil, diag.UnknownValue)
-	return &l, ok
+	l := a.literal(t, class, nil, diag.UnknownValue)
+	return &l
 }
 
 // Bounds returns `min` and `max`, nil where they were not written.
-func (a *RuleArgs) Bounds(class Class) (lo, hi *Literal, ok bool) {
-	lo, fine := a.Literal("min", class)
-	if fine && lo != nil && lo.Value == uint64(0) {
-		a.Report(a.Arg("min"), diag.BadValue, "min = 0 has no effect: every %s is at least 0", class.name())
-		fine = false
+func (a *RuleArgs) Bounds(class Class) (lo, hi *Literal) {
+	lo = a.Literal("min", class)
+	a.require(lo == nil || lo.Value != uint64(0), a.Arg("min"), diag.BadValue, "min = 0 has no effect: every %s is at least 0", class.name())
+	hi = a.Literal("max", class)
+	if lo != nil && hi != nil {
+		a.require(!lo.above(*hi), a.Arg("min"), diag.BadValue, "min = %s is above max = %s", lo.Text, hi.Text)
 	}
-	hi, ok = a.Literal("max", class)
-	if ok = ok && fine; ok && lo != nil && hi != nil && lo.above(*hi) {
-		a.Report(a.Arg("min"), diag.BadValue, "min = %s is above max = %s", lo.Text, hi.Text)
-		ok = false
-	}
-	return lo, hi, ok
+	return lo, hi
 }
 
 // Size returns the value of a key of the kind KindSize, or otherwise where it was not written.
@@ -136,24 +121,25 @@ func (a *RuleArgs) Size(key string, otherwise int) int {
 }
 
 // Paths resolves the paths of a key in the message that the rule is about, and checks each.
-func (a *RuleArgs) Paths(key string, fits func(Path) bool, need string) ([]Path, bool) {
+func (a *RuleArgs) Paths(key string, fits func(Path) bool, need string) []Path {
 	return a.pathsIn(a.Path.Message(), key, fits, need)
 }
 
 // Siblings resolves the paths of a key in the message that has the field, and checks each. It notes that
 // the code tests whether there are values.
-func (a *RuleArgs) Siblings(key string, fits func(Path) bool, need string) ([]Path, bool) {
-	paths, ok := a.pathsIn(a.Path.Parent().Message(), key, fits, need)
+func (a *RuleArgs) Siblings(key string, fits func(Path) bool, need string) []Path {
+	paths := a.pathsIn(a.Path.Parent().Message(), key, fits, need)
 	a.MarkPresence(paths)
-	return paths, ok
+	return paths
 }
 
-func (a *RuleArgs) pathsIn(m *protogen.Message, key string, fits func(Path) bool, need string) ([]Path, bool) {
-	paths, ok := a.inner(a.List(key), m, fits, need)
+func (a *RuleArgs) pathsIn(m *protogen.Message, key string, fits func(Path) bool, need string) []Path {
+	paths := a.inner(a.List(key), m, fits, need)
 	for _, p := range paths {
 		a.pkg.Uses.read(p)
 	}
-	return paths, a.once(a.List(key)) && ok
+	a.once(a.List(key))
+	return paths
 }
 
 // MarkPresence notes that the code of the rule tests whether there are values at paths.
@@ -166,53 +152,47 @@ func (a *RuleArgs) MarkPresence(paths []Path) {
 // MarkWhole notes that the code of the rule takes the message as a whole.
 func (a *RuleArgs) MarkWhole() { a.pkg.Uses.hooked(a.Path.Message()) }
 
-// Once reports whether the values of a key are different.
-func (a *RuleArgs) Once(key string) bool { return a.once(a.List(key)) }
+// Once requires that the values of a key are different.
+func (a *RuleArgs) Once(key string) { a.once(a.List(key)) }
 
-// GoFields resolves the names in a key as fields of the element's struct that == compares.
-func (a *RuleArgs) GoFields(key string) ([]*Field, bool) {
-	v, ok := a.Go.Last().Value.(StructOf)
+// GoFields resolves the names in a key as fields of the element's struct that == compares. There are none if one
+// of them does not fit.
+func (a *RuleArgs) GoFields(key string) []*Field {
 	var out []*Field
 	for _, t := range a.List(key) {
+		v, ok := a.Go.Last().Value.(StructOf)
 		if !ok {
-			return nil, false
+			return nil
 		}
-		p, fine := a.goPath(t, v.Struct)
-		if ok = fine && len(p.Steps) == 1 && p.Last().Comparable(); ok {
-			out = append(out, p.Last())
+		p := a.goPath(t, v.Struct)
+		if len(p.Steps) > 1 || !p.Last().Comparable() {
+			return nil
 		}
+		out = append(out, p.Last())
 	}
-	return out, ok
+	return out
 }
 
 // IsKey reports whether the value at p can be compared with others.
 func IsKey(p Path) bool { return p.Class().Key() && !p.ToList() }
 
 // inner resolves paths in one message, and checks each.
-func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(Path) bool, need string) ([]Path, bool) {
+func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(Path) bool, need string) []Path {
 	var paths []Path
 	for _, t := range texts {
-		p, ok := b.fieldPath(t, m)
-		if !ok || !b.single(t, p) {
-			return nil, false
-		}
-		if !fits(p) {
-			b.bag.Add(t.Pos, diag.RuleShape, "%s is %s, but must be %s", t.Value, p.Class(), need)
-			return nil, false
-		}
+		p := b.fieldPath(t, m)
+		b.single(t, p)
+		b.require(fits(p), t, diag.RuleShape, "%s is %s, but must be %s", t.Value, p.Class(), need)
 		paths = append(paths, p)
 	}
-	return paths, true
+	return paths
 }
 
 // once checks that no two of the texts are the same.
-func (b *builder) once(texts []descriptor.Text) bool {
-	ok := true
-	for i, t := range texts {
-		if slices.ContainsFunc(texts[:i], func(o descriptor.Text) bool { return o.Value == t.Value }) {
-			b.bag.Add(t.Pos, diag.BadValue, "%s is listed twice", t.Value)
-			ok = false
-		}
-	}
-	return ok
+func (b *builder) once(texts []descriptor.Text) {
+	seen := make(map[string]bool)
+	each(texts, func(t descriptor.Text) {
+		b.require(!seen[t.Value], t, diag.BadValue, "%s is listed twice", t.Value)
+		seen[t.Value] = true
+	})
 }

@@ -28,10 +28,7 @@ func (b *builder) place(root *Scope, c *Check, enter int, tests []located, conte
 	for _, t := range tests {
 		c.Stated.Tests = append(c.Stated.Tests, t.Test)
 		depth, rest, ok := within(t.Path, c.Path, enter)
-		if !ok {
-			b.bag.Add(t.at.Pos, diag.CondScope, "%s goes through a repeated field that is not in the path of the rule", t.at.Value)
-			return
-		}
+		b.require(ok, t.at, diag.CondScope, "%s goes through a repeated field that is not in the path of the rule", t.at.Value)
 		t.Path = rest
 		conds[depth].Tests = append(conds[depth].Tests, t.Test)
 	}
@@ -101,20 +98,12 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 	}
 	p := Path{From: root.Message}
 	if d.At.Given() {
-		var ok bool
-		if p, ok = b.rulePath(d.At, root.Message); !ok || !b.notOneof(d.At, p) {
-			return
-		}
-		if p.Message() == nil {
-			b.bag.Add(d.At.Pos, diag.WrongShape, "%s is %s, but a validate hook checks a message", d.At.Value, p.Class())
-			return
-		}
+		p = b.rulePath(d.At, root.Message)
+		b.notOneof(d.At, p)
+		b.require(p.Message() != nil, d.At, diag.WrongShape, "%s is %s, but a validate hook checks a message", d.At.Value, p.Class())
 	}
 	c := &Check{Path: p, Hook: d.Validate.Value}
-	var ok bool
-	if c.Needs, ok = b.inner(d.Needs, p.Message(), func(Path) bool { return true }, ""); !ok {
-		return
-	}
+	c.Needs = b.inner(d.Needs, p.Message(), func(Path) bool { return true }, "")
 	b.pkg.Uses.read(p)
 	for _, n := range c.Needs {
 		b.pkg.Uses.asked(n)

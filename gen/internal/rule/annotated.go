@@ -15,12 +15,10 @@ func (kinds) Annotated() model.RuleKind {
 		Examples: []model.RuleExample{
 			{Rule: "{at: part, annotated: true}", Wording: "must fulfil its annotations"},
 		},
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			fits := a.Fits(a.Class() == model.Message && a.Path.Message() != nil && len(a.Path.Steps) > 0, "a message")
-			if fits {
-				a.MarkWhole()
-			}
-			return annotated{}, fits
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.Message && a.Path.Message() != nil && len(a.Path.Steps) > 0, "a message")
+			a.MarkWhole()
+			return annotated{}
 		},
 	}
 }

@@ -20,12 +20,14 @@ func (kinds) AnyType() model.RuleKind {
 			{Rule: "{at: extension, any_type: google.protobuf.BoolValue}", Wording: "must be a google.protobuf.BoolValue"},
 			{Rule: "{at: extensions, any_type: [a.B, a.C]}", Wording: "must be one of a.B, a.C"},
 		},
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.Any, "an Any")
+			a.Once("any_type")
 			var r anyType
 			for _, t := range a.List("any_type") {
 				r.types = append(r.types, t.Value)
 			}
-			return r, a.Fits(a.Class() == model.Any, "an Any") && a.Once("any_type")
+			return r
 		},
 	}
 }

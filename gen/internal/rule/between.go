@@ -17,13 +17,9 @@ func (kinds) Between() model.RuleKind {
 			{Rule: "{at: timeout, above: 0s}", Wording: "must be above 0s"},
 		},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.IsNumber(), "a number or Duration") {
-				return nil, false
-			}
-			lo, ok := a.Literal("above", a.Class())
-			hi, fine := a.Literal("below", a.Class())
-			return bounds{lo, hi, true}, ok && fine
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.IsNumber(), "a number or Duration")
+			return bounds{a.Literal("above", a.Class()), a.Literal("below", a.Class()), true}
 		},
 	}
 }

@@ -25,16 +25,12 @@ func sizes(name string, u unit, examples []model.RuleExample) model.RuleKind {
 		},
 		Examples: examples,
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.Class() == model.String, "a string") {
-				return nil, false
-			}
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.String, "a string")
 			r := length{a.Size(least, 0), a.Size(most, -1), u}
-			if at := a.Arg(least); at.Given() && (r.min == 0 || r.max >= 0 && r.min > r.max) {
-				a.Report(at, diag.BadValue, "%s = %d; must be above 0 and at most %s", least, r.min, most)
-				return nil, false
-			}
-			return r, true
+			at := a.Arg(least)
+			a.Require(!at.Given() || r.min > 0 && (r.max < 0 || r.min <= r.max), at, diag.BadValue, "%s = %d; must be above 0 and at most %s", least, r.min, most)
+			return r
 		},
 	}
 }

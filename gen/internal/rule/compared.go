@@ -21,19 +21,14 @@ func (kinds) Compared() model.RuleKind {
 			{Rule: "{at: count, at_most: maybe}", Wording: "must be at most maybe"},
 			{Rule: "{at: count, less_than: maybe}", Wording: "must be less than maybe"},
 		},
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.IsNumber() && !a.Path.ToList(), "a single number or Duration") {
-				return nil, false
-			}
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.IsNumber() && !a.Path.ToList(), "a single number or Duration")
 			r := compared{key: "at_most", text: "must be at most ", broken: ">"}
 			if a.Arg("less_than").Given() {
 				r = compared{key: "less_than", text: "must be less than ", broken: ">="}
 			}
-			others, ok := a.Siblings(r.key, func(p model.Path) bool { return p.Class() == a.Class() && !p.ToList() }, "of the same type")
-			if ok {
-				r.other = others[0]
-			}
-			return r, ok
+			r.other = a.Siblings(r.key, func(p model.Path) bool { return p.Class() == a.Class() && !p.ToList() }, "of the same type")[0]
+			return r
 		},
 	}
 }

@@ -15,8 +15,9 @@ func (kinds) Defined() model.RuleKind {
 		Examples: []model.RuleExample{
 			{Rule: "{at: color, defined: true}", Wording: "must be a defined value"},
 		},
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			return defined{}, a.Fits(a.Class() == model.Enumeration, "an enum")
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.Enumeration, "an enum")
+			return defined{}
 		},
 	}
 }

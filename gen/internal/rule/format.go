@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
@@ -42,13 +44,9 @@ func (kinds) As() model.RuleKind {
 		Keys:     []descriptor.Key{{Name: "as", Kind: descriptor.KindChoice, Choices: choices, Group: "kind", Doc: "The text must be such a value. `regexp`: a regular expression of Go (RE2). `cidr`: an IP address and a prefix length. `url`: an absolute URL. `duration`: a duration of Go, such as 1m30s. `host_port`: an IP address or DNS name, and a port. Of a list, each element is checked."}},
 		Examples: examples,
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			for _, f := range formats() {
-				if f.name == a.Arg("as").Value {
-					return f, a.Fits(a.Class() == model.String, "a string")
-				}
-			}
-			return nil, false
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.String, "a string")
+			return formats()[slices.Index(choices, a.Arg("as").Value)]
 		},
 	}
 }

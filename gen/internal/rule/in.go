@@ -20,18 +20,13 @@ func (kinds) In() model.RuleKind {
 			{Rule: "{at: color, in: COLOR_RED}", Wording: "must be COLOR_RED"},
 		},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			values, ok := literals(a, "in")
-			return in{values: values}, ok
-		},
+		Build:    func(a *model.RuleArgs) model.Rule { return in{values: literals(a, "in")} },
 	}
 }
 
 // literals returns the values of a key, if the rule is about a scalar.
-func literals(a *model.RuleArgs, key string) ([]model.Literal, bool) {
-	if !a.Fits(a.Class().Key(), "a bool, number, string or enum") {
-		return nil, false
-	}
+func literals(a *model.RuleArgs, key string) []model.Literal {
+	a.Fits(a.Class().Key(), "a bool, number, string or enum")
 	return a.Literals(key)
 }
 

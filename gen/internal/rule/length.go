@@ -28,10 +28,8 @@ func (kinds) Length() model.RuleKind {
 	}
 }
 
-func buildLength(a *model.RuleArgs) (model.Rule, bool) {
-	if !a.Fits(a.HasLen(), "repeated, a map, a string or bytes") {
-		return nil, false
-	}
+func buildLength(a *model.RuleArgs) model.Rule {
+	a.Fits(a.HasLen(), "repeated, a map, a string or bytes")
 	r := length{a.Size("min_len", 0), a.Size("max_len", -1), octet}
 	switch {
 	case a.Elements():
@@ -40,15 +38,9 @@ func buildLength(a *model.RuleArgs) (model.Rule, bool) {
 		r.unit = textByte
 	}
 	at := a.Arg("min_len")
-	switch {
-	case at.Given() && r.min == 0:
-		a.Report(at, diag.BadValue, "min_len = 0 has no effect")
-		return nil, false
-	case r.max >= 0 && r.min > r.max:
-		a.Report(at, diag.BadValue, "min_len = %d is above max_len = %d", r.min, r.max)
-		return nil, false
-	}
-	return r, true
+	a.Require(!at.Given() || r.min > 0, at, diag.BadValue, "min_len = 0 has no effect")
+	a.Require(r.max < 0 || r.min <= r.max, at, diag.BadValue, "min_len = %d is above max_len = %d", r.min, r.max)
+	return r
 }
 
 // length is a rule about a number of units.

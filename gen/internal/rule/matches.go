@@ -21,16 +21,12 @@ func (kinds) Matches() model.RuleKind {
 			{Rule: "{at: text, matches: '^[a-z]+$'}", Wording: "must match \"^[a-z]+$\""},
 		},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.Class() == model.String, "a string") {
-				return nil, false
-			}
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.String, "a string")
 			at := a.Arg("matches")
-			if _, err := regexp.Compile(at.Value); err != nil {
-				a.Report(at, diag.BadValue, "matches = %q; must be a regular expression: %v", at.Value, err)
-				return nil, false
-			}
-			return matches{at.Value}, true
+			_, err := regexp.Compile(at.Value)
+			a.Require(err == nil, at, diag.BadValue, "matches = %q; must be a regular expression: %v", at.Value, err)
+			return matches{at.Value}
 		},
 	}
 }

@@ -14,9 +14,6 @@ func (kinds) NotIn() model.RuleKind {
 			{Rule: "{at: Text, not_in: \"\"}", Wording: "must not be \"\""},
 		},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			values, ok := literals(a, "not_in")
-			return in{values, true}, ok
-		},
+		Build:    func(a *model.RuleArgs) model.Rule { return in{literals(a, "not_in"), true} },
 	}
 }

@@ -21,13 +21,11 @@ func (kinds) OneOf() model.RuleKind {
 			{Rule: "{at: part, one_of: size}", Wording: "must have size set"},
 		},
 		Message: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.Path.Message() != nil && a.Class() == model.Message, "a message") {
-				return nil, false
-			}
-			members, ok := a.Paths("one_of", func(model.Path) bool { return true }, "")
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Path.Message() != nil && a.Class() == model.Message, "a message")
+			members := a.Paths("one_of", func(model.Path) bool { return true }, "")
 			a.MarkPresence(members)
-			return oneOf{members}, ok
+			return oneOf{members}
 		},
 	}
 }

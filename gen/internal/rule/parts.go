@@ -27,13 +27,10 @@ func (r parts) kind(key, doc string, example model.RuleExample) model.RuleKind {
 		Keys:     one(descriptor.KindLiterals, key, doc+" Of a list, each element is checked."),
 		Examples: []model.RuleExample{example},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.Class() == model.String, "a string") {
-				return nil, false
-			}
-			values, ok := a.Literals(key)
-			r.values = values
-			return r, ok
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class() == model.String, "a string")
+			r.values = a.Literals(key)
+			return r
 		},
 	}
 }

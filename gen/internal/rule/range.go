@@ -23,12 +23,10 @@ func (kinds) Range() model.RuleKind {
 			{Rule: "{at: timeout, min: 1ms}", Wording: "must be at least 1ms"},
 		},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.IsNumber(), "a number or Duration") {
-				return nil, false
-			}
-			lo, hi, ok := a.Bounds(a.Class())
-			return bounds{lo: lo, hi: hi}, ok
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.IsNumber(), "a number or Duration")
+			lo, hi := a.Bounds(a.Class())
+			return bounds{lo: lo, hi: hi}
 		},
 	}
 }

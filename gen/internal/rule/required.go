@@ -16,8 +16,9 @@ func (kinds) Required() model.RuleKind {
 			{Rule: "{at: text, required: true}", Wording: "must be set"},
 		},
 		GoFields: true,
-		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			return required{}, a.Fits(a.Go == nil || a.Go.Last().CanBeEmpty(), "")
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Go == nil || a.Go.Last().CanBeEmpty(), "")
+			return required{}
 		},
 	}
 }

@@ -26,36 +26,19 @@ func (kinds) Sum() model.RuleKind {
 	}
 }
 
-func buildSum(a *model.RuleArgs) (model.Rule, bool) {
-	switch at := a.Arg("sum"); {
-	case !a.Arg("min").Given() && !a.Arg("max").Given():
-		a.ReportRule(diag.RuleKind, "the sum has neither `min` nor `max`")
-		return nil, false
-	case a.Arg("min").Given() && a.Arg("group_by").Given():
-		a.Report(a.Arg("min"), diag.RuleKind, "sums of groups can have a `max` only")
-		return nil, false
-	case !a.Fits(a.Path.ToList() && a.Path.Message() != nil, "a repeated message"):
-		return nil, false
-	default:
-		lo, hi, ok := a.Bounds(model.Uint64)
-		sums, fine := a.Paths("sum", func(p model.Path) bool { return p.Class() == model.Uint32 && !p.ToList() }, "a uint32")
-		if !ok || !fine {
-			return nil, false
-		}
-		r := sum{bounds: bounds{lo: lo, hi: hi}, of: sums[0]}
-		if a.Arg("default").Given() && !r.of.Wrapper() {
-			a.Report(a.Arg("default"), diag.RuleShape, "the message does not distinguish the absence of %s from 0, so its sum has no default", at.Value)
-			return nil, false
-		}
-		if r.absent, ok = a.Literal("default", model.Uint32); !ok {
-			return nil, false
-		}
-		groups, ok := a.Paths("group_by", model.IsKey, "a scalar")
-		if len(groups) > 0 {
-			r.group = &groups[0]
-		}
-		return r, ok
+func buildSum(a *model.RuleArgs) model.Rule {
+	least, absent := a.Arg("min"), a.Arg("default")
+	a.RequireRule(least.Given() || a.Arg("max").Given(), diag.RuleKind, "the sum has neither `min` nor `max`")
+	a.Require(!least.Given() || !a.Arg("group_by").Given(), least, diag.RuleKind, "sums of groups can have a `max` only")
+	a.Fits(a.Path.ToList() && a.Path.Message() != nil, "a repeated message")
+	lo, hi := a.Bounds(model.Uint64)
+	of := a.Paths("sum", func(p model.Path) bool { return p.Class() == model.Uint32 && !p.ToList() }, "a uint32")[0]
+	a.Require(!absent.Given() || of.Wrapper(), absent, diag.RuleShape, "the message does not distinguish the absence of %s from 0, so its sum has no default", of)
+	r := sum{bounds: bounds{lo: lo, hi: hi}, of: of, absent: a.Literal("default", model.Uint32)}
+	if groups := a.Paths("group_by", model.IsKey, "a scalar"); len(groups) > 0 {
+		r.group = &groups[0]
 	}
+	return r
 }
 
 type sum struct {

@@ -29,34 +29,29 @@ func (kinds) Unique() model.RuleKind {
 	}
 }
 
-func buildUnique(a *model.RuleArgs) (model.Rule, bool) {
+func buildUnique(a *model.RuleArgs) model.Rule {
 	r := unique{across: a.Arg("across").Given()}
 	byKeys := a.Arg("unique").Tag != "!!bool"
-	if a.Go != nil {
-		f, ok := a.Go.Last(), false
-		element := *f
-		element.List = false
-		switch {
-		case f.IsMap() || !f.List && (!r.across || !a.Go.Many()):
-		case byKeys:
-			r.fields, ok = a.GoFields("unique")
-		default:
-			ok = element.Comparable()
+	if a.Go == nil {
+		fits := a.Class().Key() && !a.Path.Wrapper()
+		if byKeys {
+			fits = a.Path.Message() != nil
 		}
-		return r, a.Fits(ok, "") && a.Once("unique")
+		a.Fits(fits && (a.Path.ToList() || r.across && a.Path.Many()), "repeated: a scalar, or a message if there are paths")
+		if byKeys {
+			r.keys = a.Paths("unique", model.IsKey, "a scalar")
+		}
+		return r
 	}
-	fits := a.Class().Key() && !a.Path.Wrapper()
+	f := *a.Go.Last()
+	a.Fits(!f.IsMap() && (f.List || r.across && a.Go.Many()), "")
 	if byKeys {
-		fits = a.Path.Message() != nil
+		r.fields = a.GoFields("unique")
 	}
-	if !a.Fits(fits && (a.Path.ToList() || r.across && a.Path.Many()), "repeated: a scalar, or a message if there are paths") {
-		return nil, false
-	}
-	ok := true
-	if byKeys {
-		r.keys, ok = a.Paths("unique", model.IsKey, "a scalar")
-	}
-	return r, ok
+	f.List = false
+	a.Fits(len(r.fields) > 0 || !byKeys && f.Comparable(), "")
+	a.Once("unique")
+	return r
 }
 
 type unique struct {

@@ -15,7 +15,7 @@ func (kinds) Unset() model.RuleKind {
 		Examples: []model.RuleExample{
 			{Rule: "{at: part, unset: true}", Wording: "must not be set"},
 		},
-		Build: func(*model.RuleArgs) (model.Rule, bool) { return unset{}, true },
+		Build: func(*model.RuleArgs) model.Rule { return unset{} },
 	}
 }
 

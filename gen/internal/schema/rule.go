@@ -123,7 +123,7 @@ func when(c model.Cond, inner object) (object, bool) {
 				return nil, false
 			}
 			equal := object{"enum": values}
-			if isZero(t.Value) && !t.Path.Presence() {
+			if t.Value.Zero() && !t.Path.Presence() {
 				s = object{"not": below(t.Path.Steps, object{"not": equal}, true)}
 			} else {
 				s = below(t.Path.Steps, equal, true)
@@ -170,7 +170,7 @@ func JSON(literals []model.Literal) (values []any, zero, ok bool) {
 		if !ok {
 			return nil, false, false
 		}
-		values, zero = append(values, v...), zero || isZero(l)
+		values, zero = append(values, v...), zero || l.Zero()
 	}
 	return values, zero, true
 }
@@ -184,16 +184,4 @@ func enumValues(e *protogen.Enum, number int32) []any {
 		}
 	}
 	return values
-}
-
-func isZero(l model.Literal) bool {
-	switch v := l.Value.(type) {
-	case *protogen.EnumValue:
-		return v.Desc.Number() == 0
-	case bool:
-		return !v
-	case string:
-		return v == ""
-	}
-	return l.Value == int64(0) || l.Value == uint64(0) || l.Value == float32(0) || l.Value == 0.0
 }
