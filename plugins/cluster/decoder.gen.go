@@ -21,35 +21,52 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, []byte, clusterv3.Cluster_LbPolicy, []byte, []byte) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
 
-var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
+// hook of field LBPolicy
+var _ func(*resource.DecodeContext, []byte, clusterv3.Cluster_LbPolicy, []byte,
+	[]byte) (resource.LBConfig, error) = lbPolicy
 
-var _ func(*resource.DecodeContext, []byte) (time.Duration, error) = idleTimeout // hook of field IdleTimeout
+// hook of field OverrideHosts
+var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts
 
-var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
+// hook of field IdleTimeout
+var _ func(*resource.DecodeContext, []byte) (time.Duration, error) = idleTimeout
 
-var _ func(*resource.DecodeContext, string) (bool, error) = httpProxy // hook of field HTTPProxy
+// hook of field TransportSocket
+var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket
 
-var _ func(*resource.DecodeContext, []byte) (*tlscontext.Client, error) = clientTLS // hook of field TLS
+// hook of field HTTPProxy
+var _ func(*resource.DecodeContext, string) (bool, error) = httpProxy
 
-var _ func(*resource.DecodeContext, []string) (MetricPropagation, error) = reportMetrics // hook of field ReportMetrics
+// hook of field TLS
+var _ func(*resource.DecodeContext, []byte) (*tlscontext.Client, error) = clientTLS
 
-var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
+// hook of field ReportMetrics
+var _ func(*resource.DecodeContext, []string) (MetricPropagation, error) = reportMetrics
 
-var _ func(*resource.DecodeContext, resource.LBConfig) (*HTTPSettings, error) = noHTTPSettings // hook of field HTTP
+// hook of field Metadata
+var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata
 
-var _ func(*resource.DecodeContext, *endpointv3.ClusterLoadAssignment) (string, error) = dnsTarget // hook of field Target
+// hook of field HTTP
+var _ func(*resource.DecodeContext, resource.LBConfig) (*HTTPSettings, error) = noHTTPSettings
 
-var _ func(*resource.DecodeContext, *clusterv3.Cluster_CustomClusterType) ([]string, error) = aggregated // hook of field Clusters
+// hook of field Target
+var _ func(*resource.DecodeContext, *endpointv3.ClusterLoadAssignment) (string, error) = dnsTarget
 
-var _ func(*resource.DecodeContext, *durationpb.Duration, *durationpb.Duration) (time.Duration, error) = maxEjectionTime // hook of field MaxEjectionTime
+// hook of field Clusters
+var _ func(*resource.DecodeContext, *clusterv3.Cluster_CustomClusterType) ([]string, error) = aggregated
 
-var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource.Violations) = validateProfile // hook that validates Cluster
+// hook of field MaxEjectionTime
+var _ func(*resource.DecodeContext, *durationpb.Duration, *durationpb.Duration) (time.Duration, error) = maxEjectionTime
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
+// hook that validates Cluster
+var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource.Violations) = validateProfile
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishHTTP // hook that finishes the update
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated
+
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishHTTP
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -85,7 +102,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Discovery = decodeDiscovery(dc, &u.meta, &p, m, v)
-	if x, err := lbPolicy(dc, m.encodedLoadBalancingPolicy(), m.GetLbPolicy(), m.encodedLeastRequestLbConfig(), m.encodedRingHashLbConfig()); err != nil {
+	if x, err := lbPolicy(dc, m.encodedLoadBalancingPolicy(), m.GetLbPolicy(), m.encodedLeastRequestLbConfig(),
+		m.encodedRingHashLbConfig()); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.LBPolicy = x
@@ -141,7 +159,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 }
 
 // decodeDiscovery returns the case that applies, or nil if none applies.
-func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster, v *resource.Violations) Discovery {
+func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster,
+	v *resource.Violations,
+) Discovery {
 	if m.GetType() == clusterv3.Cluster_EDS {
 		return decodeEDS(dc, meta, p, m, v)
 	}
@@ -155,13 +175,16 @@ func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resourc
 }
 
 // decodeEDS reads one EDS.
-func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster, v *resource.Violations) EDS {
+func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster,
+	v *resource.Violations,
+) EDS {
 	var s EDS
 	s.ServiceName = m.GetEdsClusterConfig().GetServiceName()
 	if s.ServiceName == "" && !dc.Name.IsXdstp() {
 		s.ServiceName = dc.Name.String()
 	}
-	dc.Ref(meta, v, p.Field("eds_cluster_config.service_name"), "envoy.config.endpoint.v3.ClusterLoadAssignment", &s.ServiceName)
+	dc.Ref(meta, v, p.Field("eds_cluster_config.service_name"), "envoy.config.endpoint.v3.ClusterLoadAssignment",
+		&s.ServiceName)
 	return s
 }
 
@@ -188,7 +211,9 @@ func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *wireCluste
 }
 
 // decodeOutlierDetection reads one OutlierDetection.
-func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wireOutlierDetection, v *resource.Violations) OutlierDetection {
+func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wireOutlierDetection,
+	v *resource.Violations,
+) OutlierDetection {
 	var s OutlierDetection
 	s.Interval = 10 * time.Second
 	if x := m.GetInterval(); x != nil {

@@ -14,11 +14,14 @@ func validate(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations
 	if dc.Types.Profile() == resource.GRPC && !m.hasClusterDiscoveryType() {
 		v.Add(p.Field("cluster_discovery_type"), nil, "must be set (A37)")
 	}
-	if x := m.GetType(); dc.Types.Profile() == resource.GRPC && m.hasType() && x != clusterv3.Cluster_EDS && x != clusterv3.Cluster_LOGICAL_DNS {
+	if x := m.GetType(); dc.Types.Profile() == resource.GRPC && m.hasType() && x != clusterv3.Cluster_EDS &&
+		x != clusterv3.Cluster_LOGICAL_DNS {
 		v.Add(p.Field("type"), x, "must be one of EDS, LOGICAL_DNS (A37)")
 	}
-	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
-		v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
+	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC &&
+		m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
+		v.Add(p.Field("eds_cluster_config.eds_config"), nil,
+			"must have exactly one of ads, self set when type is EDS (A47)")
 	}
 	if dc.Types.Profile() == resource.GRPC && len(m.GetTransportSocketMatches()) > 0 {
 		v.Add(p.Field("transport_socket_matches"), nil, "must not be set (A29)")
@@ -27,7 +30,8 @@ func validate(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations
 		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
 	}
 	if dc.Name.IsXdstp() && m.GetType() == clusterv3.Cluster_EDS && m.GetEdsClusterConfig().GetServiceName() == "" {
-		v.Add(p.Field("eds_cluster_config.service_name"), "", "must be set when the resource's name is xdstp and type is EDS (A47)")
+		v.Add(p.Field("eds_cluster_config.service_name"), "",
+			"must be set when the resource's name is xdstp and type is EDS (A47)")
 	}
 	if x := m.GetLoadAssignment().GetEndpoints(); m.GetType() == clusterv3.Cluster_LOGICAL_DNS && len(x) != 1 {
 		v.Add(p.Field("load_assignment.endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
@@ -90,7 +94,9 @@ func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *wireLbEndpo
 		v.Add(p.Field("endpoint.address.socket_address.port_value"), nil, "must be set when type is LOGICAL_DNS (A37)")
 	}
 	if m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName() != "" {
-		v.Add(p.Field("endpoint.address.socket_address.resolver_name"), m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName(), "must not be set when type is LOGICAL_DNS (A37)")
+		v.Add(p.Field("endpoint.address.socket_address.resolver_name"),
+			m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName(),
+			"must not be set when type is LOGICAL_DNS (A37)")
 	}
 }
 
@@ -104,7 +110,10 @@ func validateLoadAssignmentEndpoints2(p *resource.Path, m *wireLocalityLbEndpoin
 
 // validateLoadAssignmentEndpoints2LbEndpoints checks the rules about one LbEndpoint.
 func validateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
-	if x := m.GetEndpoint().GetAddress().GetSocketAddress().GetPortValue(); m.GetEndpoint().GetAddress().GetSocketAddress().hasPortValue() && x < 1 {
-		v.Add(p.Field("endpoint.address.socket_address.port_value"), x, "must be at least 1 when type is LOGICAL_DNS (A37)")
+	if m := m.GetEndpoint().GetAddress().GetSocketAddress(); m != nil {
+		if x := m.GetPortValue(); m.hasPortValue() && x < 1 {
+			v.Add(p.Field("endpoint.address.socket_address.port_value"), x,
+				"must be at least 1 when type is LOGICAL_DNS (A37)")
+		}
 	}
 }

@@ -154,7 +154,8 @@ func (m *wireCluster) parse(r *wire.Reader) {
 				m.bytesRingHashLbConfig = nil
 			}
 			m.whichLbConfig = 23
-			m.bytesRingHashLbConfig = wire.Encoded(r, m.bytesRingHashLbConfig, (*clusterv3.Cluster_RingHashLbConfig)(nil))
+			m.bytesRingHashLbConfig = wire.Encoded(r, m.bytesRingHashLbConfig,
+				(*clusterv3.Cluster_RingHashLbConfig)(nil))
 			r.Skip()
 		case 52<<3 | wire.Len:
 			// maglev_lb_config
@@ -170,7 +171,8 @@ func (m *wireCluster) parse(r *wire.Reader) {
 				m.bytesLeastRequestLbConfig = nil
 			}
 			m.whichLbConfig = 37
-			m.bytesLeastRequestLbConfig = wire.Encoded(r, m.bytesLeastRequestLbConfig, (*clusterv3.Cluster_LeastRequestLbConfig)(nil))
+			m.bytesLeastRequestLbConfig = wire.Encoded(r, m.bytesLeastRequestLbConfig,
+				(*clusterv3.Cluster_LeastRequestLbConfig)(nil))
 			r.Skip()
 		case 56<<3 | wire.Len:
 			// round_robin_lb_config
@@ -189,7 +191,8 @@ func (m *wireCluster) parse(r *wire.Reader) {
 			wire.Unmarshal(r, &m.Metadata)
 		case 41<<3 | wire.Len:
 			// load_balancing_policy
-			m.bytesLoadBalancingPolicy = wire.Encoded(r, m.bytesLoadBalancingPolicy, (*clusterv3.LoadBalancingPolicy)(nil))
+			m.bytesLoadBalancingPolicy = wire.Encoded(r, m.bytesLoadBalancingPolicy,
+				(*clusterv3.LoadBalancingPolicy)(nil))
 			r.Skip()
 		case 42<<3 | wire.Len:
 			// lrs_server

@@ -40,7 +40,8 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Discovery = messageDecodeDiscovery(dc, &u.meta, &p, m, v)
-	if x, err := lbPolicy(dc, convert.Encoded(m.GetLoadBalancingPolicy()), m.GetLbPolicy(), convert.Encoded(m.GetLeastRequestLbConfig()), convert.Encoded(m.GetRingHashLbConfig())); err != nil {
+	if x, err := lbPolicy(dc, convert.Encoded(m.GetLoadBalancingPolicy()), m.GetLbPolicy(),
+		convert.Encoded(m.GetLeastRequestLbConfig()), convert.Encoded(m.GetRingHashLbConfig())); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.LBPolicy = x
@@ -96,7 +97,9 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 }
 
 // messageDecodeDiscovery returns the case that applies, or nil if none applies.
-func messageDecodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Discovery {
+func messageDecodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster,
+	v *resource.Violations,
+) Discovery {
 	if m.GetType() == clusterv3.Cluster_EDS {
 		return messageDecodeEDS(dc, meta, p, m, v)
 	}
@@ -110,18 +113,23 @@ func messageDecodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *
 }
 
 // messageDecodeEDS reads one EDS.
-func messageDecodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) EDS {
+func messageDecodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster,
+	v *resource.Violations,
+) EDS {
 	var s EDS
 	s.ServiceName = m.GetEdsClusterConfig().GetServiceName()
 	if s.ServiceName == "" && !dc.Name.IsXdstp() {
 		s.ServiceName = dc.Name.String()
 	}
-	dc.Ref(meta, v, p.Field("eds_cluster_config.service_name"), "envoy.config.endpoint.v3.ClusterLoadAssignment", &s.ServiceName)
+	dc.Ref(meta, v, p.Field("eds_cluster_config.service_name"), "envoy.config.endpoint.v3.ClusterLoadAssignment",
+		&s.ServiceName)
 	return s
 }
 
 // messageDecodeLogicalDNS reads one LogicalDNS.
-func messageDecodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) LogicalDNS {
+func messageDecodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster,
+	v *resource.Violations,
+) LogicalDNS {
 	var s LogicalDNS
 	if x, err := dnsTarget(dc, m.GetLoadAssignment()); err != nil {
 		v.AddError(p.Field("load_assignment"), err)
@@ -132,7 +140,9 @@ func messageDecodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *cl
 }
 
 // messageDecodeAggregate reads one Aggregate.
-func messageDecodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Aggregate {
+func messageDecodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster,
+	v *resource.Violations,
+) Aggregate {
 	var s Aggregate
 	if x, err := aggregated(dc, m.GetClusterType()); err != nil {
 		v.AddError(p.Field("cluster_type"), err)
@@ -143,7 +153,9 @@ func messageDecodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clu
 }
 
 // messageDecodeOutlierDetection reads one OutlierDetection.
-func messageDecodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.OutlierDetection, v *resource.Violations) OutlierDetection {
+func messageDecodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.OutlierDetection,
+	v *resource.Violations,
+) OutlierDetection {
 	var s OutlierDetection
 	s.Interval = 10 * time.Second
 	if x := m.GetInterval(); x != nil {
@@ -200,11 +212,14 @@ func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resour
 	if dc.Types.Profile() == resource.GRPC && m.GetClusterDiscoveryType() == nil {
 		v.Add(p.Field("cluster_discovery_type"), nil, "must be set (A37)")
 	}
-	if x, ok := m.GetClusterDiscoveryType().(*clusterv3.Cluster_Type); dc.Types.Profile() == resource.GRPC && ok && x.Type != clusterv3.Cluster_EDS && x.Type != clusterv3.Cluster_LOGICAL_DNS {
+	if x, ok := m.GetClusterDiscoveryType().(*clusterv3.Cluster_Type); dc.Types.Profile() == resource.GRPC && ok &&
+		x.Type != clusterv3.Cluster_EDS && x.Type != clusterv3.Cluster_LOGICAL_DNS {
 		v.Add(p.Field("type"), x.Type, "must be one of EDS, LOGICAL_DNS (A37)")
 	}
-	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
-		v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
+	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC &&
+		m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
+		v.Add(p.Field("eds_cluster_config.eds_config"), nil,
+			"must have exactly one of ads, self set when type is EDS (A47)")
 	}
 	if dc.Types.Profile() == resource.GRPC && len(m.GetTransportSocketMatches()) > 0 {
 		v.Add(p.Field("transport_socket_matches"), nil, "must not be set (A29)")
@@ -213,7 +228,8 @@ func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resour
 		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
 	}
 	if dc.Name.IsXdstp() && m.GetType() == clusterv3.Cluster_EDS && m.GetEdsClusterConfig().GetServiceName() == "" {
-		v.Add(p.Field("eds_cluster_config.service_name"), "", "must be set when the resource's name is xdstp and type is EDS (A47)")
+		v.Add(p.Field("eds_cluster_config.service_name"), "",
+			"must be set when the resource's name is xdstp and type is EDS (A47)")
 	}
 	if x := m.GetLoadAssignment().GetEndpoints(); m.GetType() == clusterv3.Cluster_LOGICAL_DNS && len(x) != 1 {
 		v.Add(p.Field("load_assignment.endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
@@ -257,7 +273,9 @@ func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resour
 }
 
 // messageValidateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
-func messageValidateLoadAssignmentEndpoints(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+func messageValidateLoadAssignmentEndpoints(p *resource.Path, m *endpointv3.LocalityLbEndpoints,
+	v *resource.Violations,
+) {
 	if x := m.GetLbEndpoints(); len(x) != 1 {
 		v.Add(p.Field("lb_endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
 	}
@@ -268,20 +286,27 @@ func messageValidateLoadAssignmentEndpoints(p *resource.Path, m *endpointv3.Loca
 }
 
 // messageValidateLoadAssignmentEndpointsLbEndpoints checks the rules about one LbEndpoint.
-func messageValidateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
+func messageValidateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint,
+	v *resource.Violations,
+) {
 	if m.GetEndpoint().GetAddress().GetSocketAddress().GetAddress() == "" {
 		v.Add(p.Field("endpoint.address.socket_address.address"), "", "must be set when type is LOGICAL_DNS (A37)")
 	}
-	if !convert.Is[*corev3.SocketAddress_PortValue](m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier()) {
+	if !convert.Is[*corev3.SocketAddress_PortValue](
+		m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier()) {
 		v.Add(p.Field("endpoint.address.socket_address.port_value"), nil, "must be set when type is LOGICAL_DNS (A37)")
 	}
 	if m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName() != "" {
-		v.Add(p.Field("endpoint.address.socket_address.resolver_name"), m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName(), "must not be set when type is LOGICAL_DNS (A37)")
+		v.Add(p.Field("endpoint.address.socket_address.resolver_name"),
+			m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName(),
+			"must not be set when type is LOGICAL_DNS (A37)")
 	}
 }
 
 // messageValidateLoadAssignmentEndpoints2 checks the rules about one LocalityLbEndpoints.
-func messageValidateLoadAssignmentEndpoints2(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+func messageValidateLoadAssignmentEndpoints2(p *resource.Path, m *endpointv3.LocalityLbEndpoints,
+	v *resource.Violations,
+) {
 	for i, x := range m.GetLbEndpoints() {
 		q := p.Item("lb_endpoints", i)
 		messageValidateLoadAssignmentEndpoints2LbEndpoints(&q, x, v)
@@ -289,9 +314,14 @@ func messageValidateLoadAssignmentEndpoints2(p *resource.Path, m *endpointv3.Loc
 }
 
 // messageValidateLoadAssignmentEndpoints2LbEndpoints checks the rules about one LbEndpoint.
-func messageValidateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
-	if x, ok := m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier().(*corev3.SocketAddress_PortValue); ok && x.PortValue < 1 {
-		v.Add(p.Field("endpoint.address.socket_address.port_value"), x.PortValue, "must be at least 1 when type is LOGICAL_DNS (A37)")
+func messageValidateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint,
+	v *resource.Violations,
+) {
+	if m := m.GetEndpoint().GetAddress().GetSocketAddress(); m != nil {
+		if x, ok := m.GetPortSpecifier().(*corev3.SocketAddress_PortValue); ok && x.PortValue < 1 {
+			v.Add(p.Field("endpoint.address.socket_address.port_value"), x.PortValue,
+				"must be at least 1 when type is LOGICAL_DNS (A37)")
+		}
 	}
 }
 

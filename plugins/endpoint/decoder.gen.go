@@ -16,19 +16,28 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, *endpointv3.LedsClusterLocalityConfig) (string, error) = collection // hook of field Collection
 
-var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
+// hook of field Collection
+var _ func(*resource.DecodeContext, *endpointv3.LedsClusterLocalityConfig) (string, error) = collection
 
-var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
+// hook of field Metadata
+var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkAddresses // hook that checks the update
+// hook that validates ClusterLoadAssignment
+var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment,
+	*resource.Violations) = validateProfile
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriorities // hook that checks the update
+// hook that checks the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkAddresses
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
+// hook that checks the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriorities
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections
+
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -66,7 +75,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 // decode reads the fields of the update.
 func (u *Update) decode(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.Drops = wire.List[Drop, wireClusterLoadAssignmentPolicyDropOverload](dc.Arena(), len(m.GetPolicy().GetDropOverloads()))
+	u.Drops = wire.List[Drop, wireClusterLoadAssignmentPolicyDropOverload](dc.Arena(),
+		len(m.GetPolicy().GetDropOverloads()))
 	for i, x := range wire.Each(m.GetPolicy().GetDropOverloads()) {
 		q := p.Item("policy.drop_overloads", i)
 		u.Drops = append(u.Drops, decodeDrop(&q, x, v))
@@ -89,7 +99,9 @@ func decodeDrop(p *resource.Path, m *wireClusterLoadAssignmentPolicyDropOverload
 }
 
 // decodeLocality reads one Locality, and reports whether it is kept.
-func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
+func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints,
+	v *resource.Violations,
+) (Locality, bool) {
 	var s Locality
 	s.Weight = m.GetLoadBalancingWeight().GetValue()
 	if dc.Types.Profile() == resource.GRPC && s.Weight == 0 {
@@ -128,7 +140,9 @@ func decodeLocalityID(m *wireLocality) LocalityID {
 }
 
 // decodeEndpoint reads one Endpoint into its place in a list.
-func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
+func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint,
+	v *resource.Violations,
+) {
 	validateEndpoint(p, m, v)
 	s.address = convert.ViewHostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress().socket(), v)
 	s.Health = decodeHealth(m.GetHealthStatus())
@@ -145,7 +159,8 @@ func decodeDetails(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoi
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.AdditionalAddresses = append(s.AdditionalAddresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
+			s.AdditionalAddresses = append(s.AdditionalAddresses,
+				convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
 		}
 	}
 	s.Hostname = m.GetEndpoint().GetHostname()
@@ -160,7 +175,8 @@ func decodeDetails(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoi
 // decodeHealth reads one Health; any other number is HealthUnhealthy.
 func decodeHealth(x corev3.HealthStatus) Health {
 	switch x {
-	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY, corev3.HealthStatus_DRAINING:
+	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY,
+		corev3.HealthStatus_DRAINING:
 	default:
 		return HealthUnhealthy
 	}

@@ -24,7 +24,9 @@ func validate(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resou
 }
 
 // validateLocality checks the rules about one LocalityLbEndpoints.
-func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) {
+func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints,
+	v *resource.Violations,
+) {
 	if dc.Types.Profile() == resource.GRPC && m.GetLocality() == nil {
 		v.Add(p.Field("locality"), nil, "must be set (A27)")
 	}
@@ -57,7 +59,9 @@ func validateEndpoint(p *resource.Path, m *wireLbEndpoint, v *resource.Violation
 
 // validateEndpointEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *wireEndpointAdditionalAddress, v *resource.Violations) {
+func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *wireEndpointAdditionalAddress,
+	v *resource.Violations,
+) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}

@@ -38,7 +38,8 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+func (
+	u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Drops = convert.Slice[Drop](len(m.GetPolicy().GetDropOverloads()))
 	for i, x := range m.GetPolicy().GetDropOverloads() {
@@ -55,7 +56,9 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.Cluster
 }
 
 // messageDecodeDrop reads one Drop.
-func messageDecodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_DropOverload, v *resource.Violations) Drop {
+func messageDecodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_DropOverload,
+	v *resource.Violations,
+) Drop {
 	return Drop{
 		Category:   m.GetCategory(),
 		PerMillion: convert.PerMillion(p.Field("drop_percentage"), m.GetDropPercentage(), v),
@@ -63,7 +66,9 @@ func messageDecodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Pol
 }
 
 // messageDecodeLocality reads one Locality, and reports whether it is kept.
-func messageDecodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
+func messageDecodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints,
+	v *resource.Violations,
+) (Locality, bool) {
 	var s Locality
 	s.Weight = m.GetLoadBalancingWeight().GetValue()
 	if dc.Types.Profile() == resource.GRPC && s.Weight == 0 {
@@ -102,7 +107,9 @@ func messageDecodeLocalityID(m *corev3.Locality) LocalityID {
 }
 
 // messageDecodeEndpoint reads one Endpoint.
-func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Endpoint {
+func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint,
+	v *resource.Violations,
+) Endpoint {
 	var s Endpoint
 	messageValidateEndpoint(p, m, v)
 	s.address = convert.HostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress(), v)
@@ -115,7 +122,9 @@ func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endp
 }
 
 // messageDecodeDetails reads one Details.
-func messageDecodeDetails(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Details {
+func messageDecodeDetails(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint,
+	v *resource.Violations,
+) Details {
 	var s Details
 	s.AdditionalAddresses = convert.Slice[string](len(m.GetEndpoint().GetAdditionalAddresses()))
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
@@ -136,7 +145,8 @@ func messageDecodeDetails(dc *resource.DecodeContext, p *resource.Path, m *endpo
 // messageDecodeHealth reads one Health; any other number is HealthUnhealthy.
 func messageDecodeHealth(x corev3.HealthStatus) Health {
 	switch x {
-	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY, corev3.HealthStatus_DRAINING:
+	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY,
+		corev3.HealthStatus_DRAINING:
 	default:
 		return HealthUnhealthy
 	}
@@ -159,7 +169,9 @@ func messageValidate(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssign
 }
 
 // messageValidateLocality checks the rules about one LocalityLbEndpoints.
-func messageValidateLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+func messageValidateLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints,
+	v *resource.Violations,
+) {
 	if dc.Types.Profile() == resource.GRPC && m.GetLocality() == nil {
 		v.Add(p.Field("locality"), nil, "must be set (A27)")
 	}
@@ -192,7 +204,9 @@ func messageValidateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *reso
 
 // messageValidateEndpointEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func messageValidateEndpointEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations) {
+func messageValidateEndpointEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress,
+	v *resource.Violations,
+) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}

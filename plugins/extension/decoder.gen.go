@@ -15,11 +15,15 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = message // hook of field Message
 
-var _ func(*resource.DecodeContext, string, *anypb.Any) (any, error) = filter // hook of field Filter
+// hook of field Message
+var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = message
 
-var _ func(*resource.DecodeContext, string) (resource.Side, error) = sides // hook of field Sides
+// hook of field Filter
+var _ func(*resource.DecodeContext, string, *anypb.Any) (any, error) = filter
+
+// hook of field Sides
+var _ func(*resource.DecodeContext, string) (resource.Side, error) = sides
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)

@@ -11,9 +11,12 @@ import (
 )
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
+// hook of field Metadata
+var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata
+
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -63,7 +66,8 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resour
 // decodeHealth reads one Health; any other number is HealthUnhealthy.
 func decodeHealth(x corev3.HealthStatus) Health {
 	switch x {
-	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY, corev3.HealthStatus_DRAINING:
+	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY,
+		corev3.HealthStatus_DRAINING:
 	default:
 		return HealthUnhealthy
 	}

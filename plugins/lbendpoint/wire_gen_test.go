@@ -58,7 +58,8 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.LbEndpo
 // messageDecodeHealth reads one Health; any other number is HealthUnhealthy.
 func messageDecodeHealth(x corev3.HealthStatus) Health {
 	switch x {
-	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY, corev3.HealthStatus_DRAINING:
+	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY,
+		corev3.HealthStatus_DRAINING:
 	default:
 		return HealthUnhealthy
 	}
@@ -82,7 +83,9 @@ func messageValidate(m *endpointv3.LbEndpoint, v *resource.Violations) {
 
 // messageValidateEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func messageValidateEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations) {
+func messageValidateEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress,
+	v *resource.Violations,
+) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}

@@ -21,33 +21,48 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error) = serverAddress // hook of field Address
 
-var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable // hook of field Chains
+// hook of field Address
+var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error) = serverAddress
 
-var _ func(*resource.DecodeContext, []byte) (*tlscontext.Server, error) = serverTLS // hook of field TLS
+// hook of field Chains
+var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable
 
-var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
+// hook of field TLS
+var _ func(*resource.DecodeContext, []byte) (*tlscontext.Server, error) = serverTLS
 
-var _ func(*resource.DecodeContext, string, int32) (string, error) = filterExtension // hook of field Extension
+// hook of field TransportSocket
+var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket
 
-var _ func(*resource.DecodeContext, string, *anypb.Any, int32, bool) (string, error) = filterMessage // hook of field Message
+// hook of field Extension
+var _ func(*resource.DecodeContext, string, int32) (string, error) = filterExtension
 
-var _ func(*resource.DecodeContext, string, string, bool) (string, error) = filterSkipped // hook of field Skipped
+// hook of field Message
+var _ func(*resource.DecodeContext, string, *anypb.Any, int32, bool) (string, error) = filterMessage
 
-var _ func(*resource.DecodeContext, string, string, *anypb.Any) (any, error) = filterConfig // hook of field Config
+// hook of field Skipped
+var _ func(*resource.DecodeContext, string, string, bool) (string, error) = filterSkipped
 
-var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes // hook of field Destinations
+// hook of field Config
+var _ func(*resource.DecodeContext, string, string, *anypb.Any) (any, error) = filterConfig
 
-var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes // hook of field DirectSources
+// hook of field Destinations
+var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes
 
-var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes // hook of field Sources
+// hook of field DirectSources
+var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes
 
-var _ func(*resource.DecodeContext, *Manager, *anypb.Any) (*anypb.Any, error) = otherFilter // hook of field Other
+// hook of field Sources
+var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes
 
-var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateProfile // hook that validates Listener
+// hook of field Other
+var _ func(*resource.DecodeContext, *Manager, *anypb.Any) (*anypb.Any, error) = otherFilter
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkFilters // hook that checks the update
+// hook that validates Listener
+var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateProfile
+
+// hook that checks the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkFilters
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -78,10 +93,12 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetApiListener().GetApiListener(); x != nil {
-		if in, ok := convert.ReadAny(dc, p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
+		if in, ok := convert.ReadAny(dc, p.Field("api_listener.api_listener"), x,
+			(*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
 			y := new(wireHttpConnectionManager)
 			y.parse(&in)
-			if convert.Parsed(dc, in.OK(), p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
+			if convert.Parsed(dc, in.OK(), p.Field("api_listener.api_listener"), x,
+				(*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
 				q := p.Field("api_listener.api_listener")
 				u.API = new(decodeManager(dc, &u.meta, &q, y, v))
 			}
@@ -105,7 +122,8 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource
 			u.DefaultFilterChain = new(decodeFilterChain(dc, &u.meta, &q, x, v))
 		}
 	}
-	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
+	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains,
+		u.DefaultFilterChain); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.chains = x
@@ -113,7 +131,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource
 }
 
 // decodeManager reads one Manager.
-func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Manager {
+func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager,
+	v *resource.Violations,
+) Manager {
 	var s Manager
 	validateManager(dc, p, m, v)
 	s.Routes = decodeRoutes(dc, meta, p, m, v)
@@ -122,12 +142,15 @@ func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 		q := p.Item("http_filters", i)
 		decodeHTTPFilter(wire.Add(&s.Filters), dc, meta, &q, x, v)
 	}
-	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
+	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"),
+		m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
 }
 
 // decodeRoutes returns the case that applies, or nil if none applies.
-func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Routes {
+func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager,
+	v *resource.Violations,
+) Routes {
 	if x := m.GetRds(); x != nil {
 		q := p.Field("rds")
 		return decodeRDS(dc, meta, &q, x, v)
@@ -139,7 +162,9 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeFilterChain reads one FilterChain.
-func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilterChain, v *resource.Violations) FilterChain {
+func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilterChain,
+	v *resource.Violations,
+) FilterChain {
 	dc = dc.At(resource.ServerSide)
 	var s FilterChain
 	validateFilterChain(dc, p, m, v)
@@ -167,7 +192,9 @@ func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 }
 
 // decodeRDS reads one RDS.
-func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRds, v *resource.Violations) RDS {
+func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRds,
+	v *resource.Violations,
+) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigName()
 	dc.Ref(meta, v, p.Field("route_config_name"), "envoy.config.route.v3.RouteConfiguration", &s.Name)
@@ -175,14 +202,19 @@ func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 }
 
 // decodeInline reads one Inline.
-func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Inline {
+func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager,
+	v *resource.Violations,
+) Inline {
 	return Inline{
-		Config: convert.InlineEncoded(dc, meta, p.Field("route_config"), "envoy.config.route.v3.RouteConfiguration", m.encodedRouteConfig(), v),
+		Config: convert.InlineEncoded(dc, meta, p.Field("route_config"), "envoy.config.route.v3.RouteConfiguration",
+			m.encodedRouteConfig(), v),
 	}
 }
 
 // decodeHTTPFilter reads one HTTPFilter into its place in a list.
-func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
+func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireHttpFilter, v *resource.Violations,
+) {
 	s.Name = m.GetName()
 	s.Disabled = m.GetDisabled()
 	s.Optional = m.GetIsOptional()
@@ -192,7 +224,8 @@ func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.
 		s.Extension = x
 	}
 	dc.Ref(meta, v, *p, "envoy.config.core.v3.TypedExtensionConfig", &s.Extension)
-	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), m.memberConfigType(), m.GetIsOptional()); err != nil {
+	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), m.memberConfigType(),
+		m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Message = x
@@ -240,14 +273,20 @@ func decodeMatch(dc *resource.DecodeContext, p *resource.Path, m *wireFilterChai
 }
 
 // decodeNetworkFilter reads one NetworkFilter into its place in a list.
-func decodeNetworkFilter(s *NetworkFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilter, v *resource.Violations) {
+func decodeNetworkFilter(s *NetworkFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireFilter, v *resource.Violations,
+) {
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
-		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
-			if in, ok := convert.ReadTyped(dc, p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
+		if dc.Types.Profile() == resource.GRPC ||
+			convert.TypedName(dc, x) ==
+				"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
+			if in, ok := convert.ReadTyped(dc, p.Field("typed_config"), x,
+				(*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
 				y := new(wireHttpConnectionManager)
 				y.parse(&in)
-				if convert.Parsed(dc, in.OK(), p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
+				if convert.Parsed(dc, in.OK(), p.Field("typed_config"), x,
+					(*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
 					q := p.Field("typed_config")
 					s.Manager = new(decodeManager(dc, meta, &q, y, v))
 				}
@@ -262,9 +301,12 @@ func decodeNetworkFilter(s *NetworkFilter, dc *resource.DecodeContext, meta *res
 }
 
 // decodeSourceType reads one SourceType.
-func decodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_ConnectionSourceType, v *resource.Violations) SourceType {
+func decodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_ConnectionSourceType,
+	v *resource.Violations,
+) SourceType {
 	switch x {
-	case listenerv3.FilterChainMatch_ANY, listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK, listenerv3.FilterChainMatch_EXTERNAL:
+	case listenerv3.FilterChainMatch_ANY, listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK,
+		listenerv3.FilterChainMatch_EXTERNAL:
 	default:
 		v.AddFirst(p, x, "must be one of ANY, SAME_IP_OR_LOOPBACK, EXTERNAL")
 	}

@@ -17,14 +17,19 @@ func validate(dc *resource.DecodeContext, m *wireListener, v *resource.Violation
 	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && len(m.GetListenerFilters()) > 0 {
 		v.Add(p.Field("listener_filters"), nil, "must not be set when api_listener is not set (A36)")
 	}
-	if x := m.GetUseOriginalDst(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && x != nil && x.GetValue() {
+	if x := m.GetUseOriginalDst(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && x != nil &&
+		x.GetValue() {
 		v.Add(p.Field("use_original_dst"), x.GetValue(), "must be false when api_listener is not set (A36)")
 	}
-	if x := m.GetFilterChains(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetDefaultFilterChain() == nil && len(x) == 0 {
-		v.Add(p.Field("filter_chains"), nil, "must not be empty when api_listener is not set and default_filter_chain is not set (A36)")
+	if x := m.GetFilterChains(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil &&
+		m.GetDefaultFilterChain() == nil && len(x) == 0 {
+		v.Add(p.Field("filter_chains"), nil,
+			"must not be empty when api_listener is not set and default_filter_chain is not set (A36)")
 	}
-	if m.GetApiListener() != nil && m.GetApiListener().GetApiListener() == nil {
-		v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
+	if m := m.GetApiListener(); m != nil {
+		if m.GetApiListener() == nil {
+			v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
+		}
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, p, m.message, v)
@@ -32,15 +37,21 @@ func validate(dc *resource.DecodeContext, m *wireListener, v *resource.Violation
 }
 
 // validateManager checks the rules about one HttpConnectionManager.
-func validateManager(dc *resource.DecodeContext, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) {
-	if m.GetRds() != nil && m.GetRds().GetRouteConfigName() == "" {
-		v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
+func validateManager(dc *resource.DecodeContext, p *resource.Path, m *wireHttpConnectionManager,
+	v *resource.Violations,
+) {
+	if m := m.GetRds(); m != nil {
+		if m.GetRouteConfigName() == "" {
+			v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
+		}
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetRds() == nil && m.GetRouteConfig() == nil {
 		v.Add(*p, nil, "must have exactly one of rds, route_config set (A27)")
 	}
-	if x := m.GetRds().GetConfigSource(); dc.Types.Profile() == resource.GRPC && m.GetRds() != nil && x.GetAds() == nil && x.GetSelf() == nil {
-		v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
+	if m := m.GetRds(); m != nil {
+		if x := m.GetConfigSource(); dc.Types.Profile() == resource.GRPC && x.GetAds() == nil && x.GetSelf() == nil {
+			v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
+		}
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetXffNumTrustedHops() != 0 {
 		v.Add(p.Field("xff_num_trusted_hops"), m.GetXffNumTrustedHops(), "must not be set (A41)")

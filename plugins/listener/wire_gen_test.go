@@ -57,7 +57,8 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listene
 			u.DefaultFilterChain = new(messageDecodeFilterChain(dc, &u.meta, &q, x, v))
 		}
 	}
-	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
+	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains,
+		u.DefaultFilterChain); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.chains = x
@@ -65,7 +66,9 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listene
 }
 
 // messageDecodeManager reads one Manager.
-func messageDecodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Manager {
+func messageDecodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations,
+) Manager {
 	var s Manager
 	messageValidateManager(dc, p, m, v)
 	s.Routes = messageDecodeRoutes(dc, meta, p, m, v)
@@ -74,12 +77,15 @@ func messageDecodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *re
 		q := p.Item("http_filters", i)
 		s.Filters = append(s.Filters, messageDecodeHTTPFilter(dc, meta, &q, x, v))
 	}
-	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
+	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"),
+		m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
 }
 
 // messageDecodeRoutes returns the case that applies, or nil if none applies.
-func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Routes {
+func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations,
+) Routes {
 	if x := m.GetRds(); x != nil {
 		q := p.Field("rds")
 		return messageDecodeRDS(dc, meta, &q, x, v)
@@ -91,7 +97,10 @@ func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *res
 }
 
 // messageDecodeFilterChain reads one FilterChain.
-func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *listenerv3.FilterChain, v *resource.Violations) FilterChain {
+func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *listenerv3.FilterChain,
+	v *resource.Violations,
+) FilterChain {
 	dc = dc.At(resource.ServerSide)
 	var s FilterChain
 	messageValidateFilterChain(dc, p, m, v)
@@ -119,7 +128,9 @@ func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p
 }
 
 // messageDecodeRDS reads one RDS.
-func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.Rds, v *resource.Violations) RDS {
+func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.Rds,
+	v *resource.Violations,
+) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigName()
 	dc.Ref(meta, v, p.Field("route_config_name"), "envoy.config.route.v3.RouteConfiguration", &s.Name)
@@ -127,14 +138,18 @@ func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resour
 }
 
 // messageDecodeInline reads one Inline.
-func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Inline {
+func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations,
+) Inline {
 	return Inline{
 		Config: convert.Inline(dc, meta, p.Field("route_config"), m.GetRouteConfig(), v),
 	}
 }
 
 // messageDecodeHTTPFilter reads one HTTPFilter.
-func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations) HTTPFilter {
+func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations,
+) HTTPFilter {
 	var s HTTPFilter
 	s.Name = m.GetName()
 	s.Disabled = m.GetDisabled()
@@ -145,7 +160,8 @@ func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p 
 		s.Extension = x
 	}
 	dc.Ref(meta, v, *p, "envoy.config.core.v3.TypedExtensionConfig", &s.Extension)
-	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), convert.Member(m, "config_type"), m.GetIsOptional()); err != nil {
+	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), convert.Member(m, "config_type"),
+		m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Message = x
@@ -164,7 +180,9 @@ func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p 
 }
 
 // messageDecodeMatch reads one Match.
-func messageDecodeMatch(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChainMatch, v *resource.Violations) Match {
+func messageDecodeMatch(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChainMatch,
+	v *resource.Violations,
+) Match {
 	var s Match
 	messageValidateMatch(p, m, v)
 	if x := m.GetDestinationPort(); x != nil {
@@ -194,11 +212,15 @@ func messageDecodeMatch(dc *resource.DecodeContext, p *resource.Path, m *listene
 }
 
 // messageDecodeNetworkFilter reads one NetworkFilter.
-func messageDecodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *listenerv3.Filter, v *resource.Violations) NetworkFilter {
+func messageDecodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *listenerv3.Filter,
+	v *resource.Violations,
+) NetworkFilter {
 	var s NetworkFilter
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
-		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
+		if dc.Types.Profile() == resource.GRPC ||
+			convert.TypedName(dc, x) ==
+				"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
 			y := new(httpconnectionmanagerv3.HttpConnectionManager)
 			if convert.OpenTyped(dc, p.Field("typed_config"), x, y, v) {
 				q := p.Field("typed_config")
@@ -215,9 +237,12 @@ func messageDecodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta,
 }
 
 // messageDecodeSourceType reads one SourceType.
-func messageDecodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_ConnectionSourceType, v *resource.Violations) SourceType {
+func messageDecodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_ConnectionSourceType,
+	v *resource.Violations,
+) SourceType {
 	switch x {
-	case listenerv3.FilterChainMatch_ANY, listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK, listenerv3.FilterChainMatch_EXTERNAL:
+	case listenerv3.FilterChainMatch_ANY, listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK,
+		listenerv3.FilterChainMatch_EXTERNAL:
 	default:
 		v.AddFirst(p, x, "must be one of ANY, SAME_IP_OR_LOOPBACK, EXTERNAL")
 	}
@@ -233,14 +258,19 @@ func messageValidate(dc *resource.DecodeContext, m *listenerv3.Listener, v *reso
 	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && len(m.GetListenerFilters()) > 0 {
 		v.Add(p.Field("listener_filters"), nil, "must not be set when api_listener is not set (A36)")
 	}
-	if x := m.GetUseOriginalDst(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && x != nil && x.GetValue() {
+	if x := m.GetUseOriginalDst(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && x != nil &&
+		x.GetValue() {
 		v.Add(p.Field("use_original_dst"), x.GetValue(), "must be false when api_listener is not set (A36)")
 	}
-	if x := m.GetFilterChains(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetDefaultFilterChain() == nil && len(x) == 0 {
-		v.Add(p.Field("filter_chains"), nil, "must not be empty when api_listener is not set and default_filter_chain is not set (A36)")
+	if x := m.GetFilterChains(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil &&
+		m.GetDefaultFilterChain() == nil && len(x) == 0 {
+		v.Add(p.Field("filter_chains"), nil,
+			"must not be empty when api_listener is not set and default_filter_chain is not set (A36)")
 	}
-	if m.GetApiListener() != nil && m.GetApiListener().GetApiListener() == nil {
-		v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
+	if m := m.GetApiListener(); m != nil {
+		if m.GetApiListener() == nil {
+			v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
+		}
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, p, m, v)
@@ -248,15 +278,22 @@ func messageValidate(dc *resource.DecodeContext, m *listenerv3.Listener, v *reso
 }
 
 // messageValidateManager checks the rules about one HttpConnectionManager.
-func messageValidateManager(dc *resource.DecodeContext, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) {
-	if m.GetRds() != nil && m.GetRds().GetRouteConfigName() == "" {
-		v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
+func messageValidateManager(dc *resource.DecodeContext, p *resource.Path,
+	m *httpconnectionmanagerv3.HttpConnectionManager,
+	v *resource.Violations,
+) {
+	if m := m.GetRds(); m != nil {
+		if m.GetRouteConfigName() == "" {
+			v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
+		}
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetRds() == nil && m.GetRouteConfig() == nil {
 		v.Add(*p, nil, "must have exactly one of rds, route_config set (A27)")
 	}
-	if x := m.GetRds().GetConfigSource(); dc.Types.Profile() == resource.GRPC && m.GetRds() != nil && x.GetAds() == nil && x.GetSelf() == nil {
-		v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
+	if m := m.GetRds(); m != nil {
+		if x := m.GetConfigSource(); dc.Types.Profile() == resource.GRPC && x.GetAds() == nil && x.GetSelf() == nil {
+			v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
+		}
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetXffNumTrustedHops() != 0 {
 		v.Add(p.Field("xff_num_trusted_hops"), m.GetXffNumTrustedHops(), "must not be set (A41)")
@@ -280,14 +317,18 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path, m *htt
 }
 
 // messageValidateManagerHttpFilters checks the rules about one HttpFilter.
-func messageValidateManagerHttpFilters(p *resource.Path, m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations) {
+func messageValidateManagerHttpFilters(p *resource.Path, m *httpconnectionmanagerv3.HttpFilter,
+	v *resource.Violations,
+) {
 	if m.GetName() == "" {
 		v.Add(p.Field("name"), "", "must be set (A39)")
 	}
 }
 
 // messageValidateFilterChain checks the rules about one FilterChain.
-func messageValidateFilterChain(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChain, v *resource.Violations) {
+func messageValidateFilterChain(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChain,
+	v *resource.Violations,
+) {
 	if x := m.GetFilters(); dc.Types.Profile() == resource.GRPC && len(x) != 1 {
 		v.Add(p.Field("filters"), nil, "must have 1 element (A36)")
 	}

@@ -22,39 +22,58 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, []VirtualHost) (*hostTable, error) = newHostTable // hook of field Hosts
 
-var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers // hook of field Specifiers
+// hook of field Hosts
+var _ func(*resource.DecodeContext, []VirtualHost) (*hostTable, error) = newHostTable
 
-var _ func(*resource.DecodeContext, []Route) (*table, error) = newTable // hook of field Table
+// hook of field Specifiers
+var _ func(*resource.DecodeContext,
+	[]*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers
 
-var _ func(*resource.DecodeContext, []Route) (*httpRoutes, error) = noHTTPRoutes // hook of field HTTP
+// hook of field Table
+var _ func(*resource.DecodeContext, []Route) (*table, error) = newTable
 
-var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
+// hook of field HTTP
+var _ func(*resource.DecodeContext, []Route) (*httpRoutes, error) = noHTTPRoutes
 
-var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, int32, int32) (string, error) = ignored // hook of field Ignored
+// hook of field Overrides
+var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides
 
-var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction // hook of field PerMillion
+// hook of field Ignored
+var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, int32, int32) (string, error) = ignored
 
-var _ func(*resource.DecodeContext, []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) = hashPolicies // hook of field HashPolicies
+// hook of field PerMillion
+var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction
 
-var _ func(*resource.DecodeContext, bool) (bool, error) = autoHostRewrite // hook of field AutoHostRewrite
+// hook of field HashPolicies
+var _ func(*resource.DecodeContext, []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) = hashPolicies
 
-var _ func(*resource.DecodeContext, string) (string, error) = hostRewrite // hook of field HostRewrite
+// hook of field AutoHostRewrite
+var _ func(*resource.DecodeContext, bool) (bool, error) = autoHostRewrite
 
-var _ func(*resource.DecodeContext, string) ([]uint32, error) = retryCodes // hook of field Codes
+// hook of field HostRewrite
+var _ func(*resource.DecodeContext, string) (string, error) = hostRewrite
 
-var _ func(*resource.DecodeContext, *routev3.RetryPolicy_RetryBackOff) (BackOff, error) = retryBackOff // hook of field BackOff
+// hook of field Codes
+var _ func(*resource.DecodeContext, string) ([]uint32, error) = retryCodes
 
-var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = pathRegex // hook of field Pattern
+// hook of field BackOff
+var _ func(*resource.DecodeContext, *routev3.RetryPolicy_RetryBackOff) (BackOff, error) = retryBackOff
 
-var _ func(*resource.DecodeContext, []WeightedCluster, *wrapperspb.UInt32Value) (uint32, error) = totalWeight // hook of field Total
+// hook of field Pattern
+var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = pathRegex
 
-var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, *resource.Violations) = validateProfile // hook that validates RouteConfiguration
+// hook of field Total
+var _ func(*resource.DecodeContext, []WeightedCluster, *wrapperspb.UInt32Value) (uint32, error) = totalWeight
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers // hook that finishes the update
+// hook that validates RouteConfiguration
+var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, *resource.Violations) = validateProfile
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishHTTP // hook that finishes the update
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers
+
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishHTTP
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -107,7 +126,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v
 }
 
 // decodeVirtualHost reads one VirtualHost into its place in a list.
-func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
+func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireVirtualHost, v *resource.Violations,
+) {
 	validateVirtualHost(p, m, v)
 	s.Name = m.GetName()
 	s.Domains = m.GetDomains()
@@ -138,9 +159,12 @@ func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resourc
 }
 
 // decodeRoute reads one Route into its place in a list.
-func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) {
+func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) {
 	s.Name = m.GetName()
-	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), m.memberAction(), m.GetRoute().memberClusterSpecifier()); err != nil {
+	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), m.memberAction(),
+		m.GetRoute().memberClusterSpecifier()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Ignored = x
@@ -154,17 +178,21 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	s.Headers = wire.List[matcher.Header, wireHeaderMatcher](dc.Arena(), len(m.GetMatch().GetHeaders()))
 	for i, x := range wire.Each(m.GetMatch().GetHeaders()) {
 		q := p.Item("match.headers", i)
+		y := x.GetRangeMatch()
+		z := x.GetStringMatch()
 		s.Headers = append(s.Headers, convert.ViewHeader(dc, q, matcher.HeaderParts{
-			Name:        x.GetName(),
-			Invert:      x.GetInvertMatch(),
-			Specifier:   x.memberHeaderMatchSpecifier(),
-			Text:        cmp.Or(x.GetExactMatch(), x.GetPrefixMatch(), x.GetSuffixMatch(), x.GetContainsMatch(), x.GetSafeRegexMatch().GetRegex()),
-			Start:       x.GetRangeMatch().GetStart(),
-			End:         x.GetRangeMatch().GetEnd(),
-			Present:     x.GetPresentMatch(),
-			Pattern:     x.GetStringMatch().memberMatchPattern(),
-			PatternText: cmp.Or(x.GetStringMatch().GetExact(), x.GetStringMatch().GetPrefix(), x.GetStringMatch().GetSuffix(), x.GetStringMatch().GetContains(), x.GetStringMatch().GetSafeRegex().GetRegex()),
-			IgnoreCase:  x.GetStringMatch().GetIgnoreCase(),
+			Name:      x.GetName(),
+			Invert:    x.GetInvertMatch(),
+			Specifier: x.memberHeaderMatchSpecifier(),
+			Text: cmp.Or(x.GetExactMatch(), x.GetPrefixMatch(), x.GetSuffixMatch(), x.GetContainsMatch(),
+				x.GetSafeRegexMatch().GetRegex()),
+			Start:   y.GetStart(),
+			End:     y.GetEnd(),
+			Present: x.GetPresentMatch(),
+			Pattern: z.memberMatchPattern(),
+			PatternText: cmp.Or(z.GetExact(), z.GetPrefix(), z.GetSuffix(), z.GetContains(),
+				z.GetSafeRegex().GetRegex()),
+			IgnoreCase: z.GetIgnoreCase(),
 		}, v))
 	}
 	if x, err := fraction(dc, m.GetMatch().GetRuntimeFraction()); err != nil {
@@ -177,7 +205,8 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 		s.MaxStreamDuration = new(convert.Duration(p.Field("route.max_stream_duration.max_stream_duration"), x, v))
 	}
 	if x := m.GetRoute().GetMaxStreamDuration().GetGrpcTimeoutHeaderMax(); x != nil {
-		s.GRPCTimeoutHeaderMax = new(convert.Duration(p.Field("route.max_stream_duration.grpc_timeout_header_max"), x, v))
+		s.GRPCTimeoutHeaderMax = new(convert.Duration(p.Field("route.max_stream_duration.grpc_timeout_header_max"), x,
+			v))
 	}
 	if x := m.GetRoute().GetRetryPolicy(); x != nil {
 		q := p.Field("route.retry_policy")
@@ -220,7 +249,9 @@ func decodePath(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *r
 }
 
 // decodeAction returns the case that applies, or nil if none applies.
-func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Action {
+func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Action {
 	if m.GetRoute().hasCluster() {
 		return decodeCluster(dc, meta, p, m, v)
 	}
@@ -244,7 +275,9 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeRetryPolicy reads one RetryPolicy.
-func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetryPolicy, v *resource.Violations) RetryPolicy {
+func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetryPolicy,
+	v *resource.Violations,
+) RetryPolicy {
 	var s RetryPolicy
 	validateRetryPolicy(dc, p, m, v)
 	if x, err := retryCodes(dc, m.GetRetryOn()); err != nil {
@@ -287,7 +320,9 @@ func decodeRegex(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *
 }
 
 // decodeCluster reads one Cluster.
-func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Cluster {
+func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Cluster {
 	var s Cluster
 	s.Name = m.GetRoute().GetCluster()
 	dc.Ref(meta, v, p.Field("route.cluster"), "envoy.config.cluster.v3.Cluster", &s.Name)
@@ -295,7 +330,9 @@ func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 }
 
 // decodeWeightedClusters reads one WeightedClusters.
-func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedCluster, v *resource.Violations) WeightedClusters {
+func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedCluster,
+	v *resource.Violations,
+) WeightedClusters {
 	var s WeightedClusters
 	validateWeightedClusters(p, m, v)
 	s.Clusters = wire.List[WeightedCluster, wireWeightedClusterClusterWeight](dc.Arena(), len(m.GetClusters()))
@@ -338,7 +375,9 @@ func decodeNonForwarding(_ *wireRoute) NonForwarding {
 }
 
 // decodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
-func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedClusterClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
+func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireWeightedClusterClusterWeight, v *resource.Violations,
+) (WeightedCluster, bool) {
 	var s WeightedCluster
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {

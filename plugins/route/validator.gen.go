@@ -27,11 +27,15 @@ func validateRoute(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v
 	if !m.GetMatch().hasPathSpecifier() {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
 	}
-	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && m.GetMatch().hasPathSpecifier() && !x.hasPrefix() && !x.hasPath() && x.GetSafeRegex() == nil {
-		v.Add(p.Field("match"), nil, "must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && x.hasPathSpecifier() && !x.hasPrefix() &&
+		!x.hasPath() && x.GetSafeRegex() == nil {
+		v.Add(p.Field("match"), nil,
+			"must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
 	}
-	if x := m.GetRoute().GetCluster(); dc.Side() == resource.ClientSide && m.GetRoute().hasCluster() && x == "" {
-		v.Add(p.Field("route.cluster"), x, "must not be \"\"")
+	if m := m.GetRoute(); m != nil {
+		if x := m.GetCluster(); dc.Side() == resource.ClientSide && m.hasCluster() && x == "" {
+			v.Add(p.Field("route.cluster"), x, "must not be \"\"")
+		}
 	}
 }
 
@@ -54,7 +58,9 @@ func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resou
 }
 
 // validateWeightedCluster checks the rules about one WeightedCluster.ClusterWeight.
-func validateWeightedCluster(dc *resource.DecodeContext, p *resource.Path, m *wireWeightedClusterClusterWeight, v *resource.Violations) {
+func validateWeightedCluster(dc *resource.DecodeContext, p *resource.Path, m *wireWeightedClusterClusterWeight,
+	v *resource.Violations,
+) {
 	if dc.Side() == resource.ClientSide && m.GetName() == "" {
 		v.Add(p.Field("name"), "", "must be set")
 	}

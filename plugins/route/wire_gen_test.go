@@ -55,7 +55,9 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.RouteConfi
 }
 
 // messageDecodeVirtualHost reads one VirtualHost.
-func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) VirtualHost {
+func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.VirtualHost,
+	v *resource.Violations,
+) VirtualHost {
 	var s VirtualHost
 	messageValidateVirtualHost(p, m, v)
 	s.Name = m.GetName()
@@ -88,10 +90,13 @@ func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p
 }
 
 // messageDecodeRoute reads one Route.
-func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Route {
+func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Route {
 	var s Route
 	s.Name = m.GetName()
-	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), convert.Member(m, "action"), convert.Member(m.GetRoute(), "cluster_specifier")); err != nil {
+	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), convert.Member(m, "action"),
+		convert.Member(m.GetRoute(), "cluster_specifier")); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Ignored = x
@@ -117,7 +122,8 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 		s.MaxStreamDuration = new(convert.Duration(p.Field("route.max_stream_duration.max_stream_duration"), x, v))
 	}
 	if x := m.GetRoute().GetMaxStreamDuration().GetGrpcTimeoutHeaderMax(); x != nil {
-		s.GRPCTimeoutHeaderMax = new(convert.Duration(p.Field("route.max_stream_duration.grpc_timeout_header_max"), x, v))
+		s.GRPCTimeoutHeaderMax = new(convert.Duration(p.Field("route.max_stream_duration.grpc_timeout_header_max"), x,
+			v))
 	}
 	if x := m.GetRoute().GetRetryPolicy(); x != nil {
 		q := p.Field("route.retry_policy")
@@ -161,7 +167,9 @@ func messageDecodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.
 }
 
 // messageDecodeAction returns the case that applies, or nil if none applies.
-func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Action {
+func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Action {
 	if convert.Is[*routev3.RouteAction_Cluster](m.GetRoute().GetClusterSpecifier()) {
 		return messageDecodeCluster(dc, meta, p, m, v)
 	}
@@ -185,7 +193,9 @@ func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *res
 }
 
 // messageDecodeRetryPolicy reads one RetryPolicy.
-func messageDecodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) RetryPolicy {
+func messageDecodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy,
+	v *resource.Violations,
+) RetryPolicy {
 	var s RetryPolicy
 	messageValidateRetryPolicy(dc, p, m, v)
 	if x, err := retryCodes(dc, m.GetRetryOn()); err != nil {
@@ -228,7 +238,9 @@ func messageDecodeRegex(dc *resource.DecodeContext, p *resource.Path, m *routev3
 }
 
 // messageDecodeCluster reads one Cluster.
-func messageDecodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Cluster {
+func messageDecodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Cluster {
 	var s Cluster
 	s.Name = m.GetRoute().GetCluster()
 	dc.Ref(meta, v, p.Field("route.cluster"), "envoy.config.cluster.v3.Cluster", &s.Name)
@@ -236,7 +248,9 @@ func messageDecodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *re
 }
 
 // messageDecodeWeightedClusters reads one WeightedClusters.
-func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) WeightedClusters {
+func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.WeightedCluster, v *resource.Violations,
+) WeightedClusters {
 	var s WeightedClusters
 	messageValidateWeightedClusters(p, m, v)
 	s.Clusters = convert.Slice[WeightedCluster](len(m.GetClusters()))
@@ -279,7 +293,9 @@ func messageDecodeNonForwarding(_ *routev3.Route) NonForwarding {
 }
 
 // messageDecodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
-func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
+func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations,
+) (WeightedCluster, bool) {
 	var s WeightedCluster
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {
@@ -316,16 +332,24 @@ func messageValidateRoute(dc *resource.DecodeContext, p *resource.Path, m *route
 	if m.GetMatch().GetPathSpecifier() == nil {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
 	}
-	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && m.GetMatch().GetPathSpecifier() != nil && !convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) && !convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && x.GetSafeRegex() == nil {
-		v.Add(p.Field("match"), nil, "must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && x.GetPathSpecifier() != nil &&
+		!convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) &&
+		!convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && x.GetSafeRegex() == nil {
+		v.Add(p.Field("match"), nil,
+			"must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
 	}
-	if x, ok := m.GetRoute().GetClusterSpecifier().(*routev3.RouteAction_Cluster); dc.Side() == resource.ClientSide && ok && x.Cluster == "" {
-		v.Add(p.Field("route.cluster"), x.Cluster, "must not be \"\"")
+	if m := m.GetRoute(); m != nil {
+		if x, ok := m.GetClusterSpecifier().(*routev3.RouteAction_Cluster); dc.Side() == resource.ClientSide && ok &&
+			x.Cluster == "" {
+			v.Add(p.Field("route.cluster"), x.Cluster, "must not be \"\"")
+		}
 	}
 }
 
 // messageValidateRetryPolicy checks the rules about one RetryPolicy.
-func messageValidateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) {
+func messageValidateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy,
+	v *resource.Violations,
+) {
 	if x := m.GetNumRetries(); dc.Types.Profile() == resource.GRPC && x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("num_retries"), x.GetValue(), "must be at least 1 (A44)")
 	}
@@ -343,7 +367,10 @@ func messageValidateWeightedClusters(p *resource.Path, m *routev3.WeightedCluste
 }
 
 // messageValidateWeightedCluster checks the rules about one WeightedCluster.ClusterWeight.
-func messageValidateWeightedCluster(dc *resource.DecodeContext, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) {
+func messageValidateWeightedCluster(dc *resource.DecodeContext, p *resource.Path,
+	m *routev3.WeightedCluster_ClusterWeight,
+	v *resource.Violations,
+) {
 	if dc.Side() == resource.ClientSide && m.GetName() == "" {
 		v.Add(p.Field("name"), "", "must be set")
 	}

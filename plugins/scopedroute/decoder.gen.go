@@ -44,7 +44,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireScopedRouteConfigurat
 }
 
 // decodeRoutes returns the case that applies, or nil if none applies.
-func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) Routes {
+func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration,
+	v *resource.Violations,
+) Routes {
 	if m.GetRouteConfigurationName() != "" {
 		return decodeRDS(dc, meta, p, m, v)
 	}
@@ -55,7 +57,9 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeRDS reads one RDS.
-func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) RDS {
+func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration,
+	v *resource.Violations,
+) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigurationName()
 	dc.Ref(meta, v, p.Field("route_configuration_name"), "envoy.config.route.v3.RouteConfiguration", &s.Name)
@@ -63,8 +67,11 @@ func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 }
 
 // decodeInline reads one Inline.
-func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) Inline {
+func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration,
+	v *resource.Violations,
+) Inline {
 	return Inline{
-		Config: convert.InlineEncoded(dc, meta, p.Field("route_configuration"), "envoy.config.route.v3.RouteConfiguration", m.encodedRouteConfiguration(), v),
+		Config: convert.InlineEncoded(dc, meta, p.Field("route_configuration"),
+			"envoy.config.route.v3.RouteConfiguration", m.encodedRouteConfiguration(), v),
 	}
 }

@@ -28,7 +28,8 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
+func (
+	u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Key = convert.Slice[string](len(m.GetKey().GetFragments()))
 	for _, x := range m.GetKey().GetFragments() {
@@ -39,7 +40,9 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.ScopedRout
 }
 
 // messageDecodeRoutes returns the case that applies, or nil if none applies.
-func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) Routes {
+func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.ScopedRouteConfiguration, v *resource.Violations,
+) Routes {
 	if m.GetRouteConfigurationName() != "" {
 		return messageDecodeRDS(dc, meta, p, m, v)
 	}
@@ -50,7 +53,10 @@ func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *res
 }
 
 // messageDecodeRDS reads one RDS.
-func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) RDS {
+func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.ScopedRouteConfiguration,
+	v *resource.Violations,
+) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigurationName()
 	dc.Ref(meta, v, p.Field("route_configuration_name"), "envoy.config.route.v3.RouteConfiguration", &s.Name)
@@ -58,7 +64,9 @@ func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resour
 }
 
 // messageDecodeInline reads one Inline.
-func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) Inline {
+func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.ScopedRouteConfiguration, v *resource.Violations,
+) Inline {
 	return Inline{
 		Config: convert.Inline(dc, meta, p.Field("route_configuration"), m.GetRouteConfiguration(), v),
 	}
@@ -80,7 +88,9 @@ func messageValidate(m *routev3.ScopedRouteConfiguration, v *resource.Violations
 }
 
 // messageValidateKeyFragments checks the rules about one ScopedRouteConfiguration.Key.Fragment.
-func messageValidateKeyFragments(p *resource.Path, m *routev3.ScopedRouteConfiguration_Key_Fragment, v *resource.Violations) {
+func messageValidateKeyFragments(p *resource.Path, m *routev3.ScopedRouteConfiguration_Key_Fragment,
+	v *resource.Violations,
+) {
 	if m.GetType() == nil {
 		v.Add(p.Field("type"), nil, "must be set")
 	}

@@ -87,7 +87,9 @@ func decodeCertificate(p *resource.Path, m *wireTlsCertificate, v *resource.Viol
 }
 
 // decodeTicketKeys reads one TicketKeys.
-func decodeTicketKeys(dc *resource.DecodeContext, p *resource.Path, m *wireTlsSessionTicketKeys, v *resource.Violations) TicketKeys {
+func decodeTicketKeys(dc *resource.DecodeContext, p *resource.Path, m *wireTlsSessionTicketKeys,
+	v *resource.Violations,
+) TicketKeys {
 	var s TicketKeys
 	validateTicketKeys(p, m, v)
 	s.Keys = wire.List[Data, wireDataSource](dc.Arena(), len(m.GetKeys()))

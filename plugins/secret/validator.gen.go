@@ -13,11 +13,16 @@ func validate(m *wireSecret, v *resource.Violations) {
 	if !m.hasType() {
 		v.Add(p.Field("type"), nil, "must be set")
 	}
-	if x := m.GetTlsCertificate(); x != nil && convert.Count(x.GetCertificateChain() != nil, x.GetPkcs12() != nil) != 1 {
-		v.Add(p.Field("tls_certificate"), nil, "must have exactly one of certificate_chain, pkcs12 set when tls_certificate is set")
+	if x := m.GetTlsCertificate(); x != nil &&
+		convert.Count(x.GetCertificateChain() != nil, x.GetPkcs12() != nil) != 1 {
+		v.Add(p.Field("tls_certificate"), nil,
+			"must have exactly one of certificate_chain, pkcs12 set when tls_certificate is set")
 	}
-	if m.GetTlsCertificate().GetPrivateKey() != nil && m.GetTlsCertificate().GetCertificateChain() == nil {
-		v.Add(p.Field("tls_certificate.certificate_chain"), nil, "must be set when tls_certificate.private_key is set")
+	if m := m.GetTlsCertificate(); m != nil {
+		if m.GetPrivateKey() != nil && m.GetCertificateChain() == nil {
+			v.Add(p.Field("tls_certificate.certificate_chain"), nil,
+				"must be set when tls_certificate.private_key is set")
+		}
 	}
 	if x := m.GetGenericSecret(); x != nil && convert.Count(x.GetSecret() != nil, len(x.GetSecrets()) > 0) != 1 {
 		v.Add(p.Field("generic_secret"), nil, "must have exactly one of secret, secrets set when generic_secret is set")

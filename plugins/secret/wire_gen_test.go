@@ -95,7 +95,9 @@ func messageDecodeTicketKeys(p *resource.Path, m *tlsv3.TlsSessionTicketKeys, v 
 }
 
 // messageDecodeValidation reads one Validation.
-func messageDecodeValidation(p *resource.Path, m *tlsv3.CertificateValidationContext, v *resource.Violations) Validation {
+func messageDecodeValidation(p *resource.Path, m *tlsv3.CertificateValidationContext,
+	v *resource.Violations,
+) Validation {
 	var s Validation
 	if x := m.GetTrustedCa(); x != nil {
 		q := p.Field("trusted_ca")
@@ -167,7 +169,9 @@ func messageDecodeSystemRoots(_ *tlsv3.CertificateValidationContext_SystemRootCe
 }
 
 // messageDecodeProvider reads one Provider.
-func messageDecodeProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance, v *resource.Violations) Provider {
+func messageDecodeProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance,
+	v *resource.Violations,
+) Provider {
 	var s Provider
 	messageValidateProvider(p, m, v)
 	s.Instance = m.GetInstanceName()
@@ -209,11 +213,16 @@ func messageValidate(m *tlsv3.Secret, v *resource.Violations) {
 	if m.GetType() == nil {
 		v.Add(p.Field("type"), nil, "must be set")
 	}
-	if x := m.GetTlsCertificate(); x != nil && convert.Count(x.GetCertificateChain() != nil, x.GetPkcs12() != nil) != 1 {
-		v.Add(p.Field("tls_certificate"), nil, "must have exactly one of certificate_chain, pkcs12 set when tls_certificate is set")
+	if x := m.GetTlsCertificate(); x != nil &&
+		convert.Count(x.GetCertificateChain() != nil, x.GetPkcs12() != nil) != 1 {
+		v.Add(p.Field("tls_certificate"), nil,
+			"must have exactly one of certificate_chain, pkcs12 set when tls_certificate is set")
 	}
-	if m.GetTlsCertificate().GetPrivateKey() != nil && m.GetTlsCertificate().GetCertificateChain() == nil {
-		v.Add(p.Field("tls_certificate.certificate_chain"), nil, "must be set when tls_certificate.private_key is set")
+	if m := m.GetTlsCertificate(); m != nil {
+		if m.GetPrivateKey() != nil && m.GetCertificateChain() == nil {
+			v.Add(p.Field("tls_certificate.certificate_chain"), nil,
+				"must be set when tls_certificate.private_key is set")
+		}
 	}
 	if x := m.GetGenericSecret(); x != nil && convert.Count(x.GetSecret() != nil, len(x.GetSecrets()) > 0) != 1 {
 		v.Add(p.Field("generic_secret"), nil, "must have exactly one of secret, secrets set when generic_secret is set")

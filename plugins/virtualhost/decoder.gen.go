@@ -40,7 +40,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireVirtualHost, v *resou
 }
 
 // decodeRoute reads one Route into its place in a list.
-func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) {
+func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) {
 	validateRoute(p, m, v)
 	s.Name = m.GetName()
 	s.Path = decodePath(m)
@@ -50,20 +52,25 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 
 // decodePath returns the case that applies, or nil if none applies.
 func decodePath(m *wireRoute) Path {
-	if m.GetMatch().hasPrefix() && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if x := m.GetMatch(); x.hasPrefix() && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
+		x.GetRuntimeFraction() == nil {
 		return decodePrefix(m)
 	}
-	if m.GetMatch().hasPath() && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if x := m.GetMatch(); x.hasPath() && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
+		x.GetRuntimeFraction() == nil {
 		return decodeExact(m)
 	}
-	if m.GetMatch().GetSafeRegex() != nil && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if x := m.GetMatch(); x.GetSafeRegex() != nil && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
+		x.GetRuntimeFraction() == nil {
 		return decodeRegex(m)
 	}
 	return nil
 }
 
 // decodeAction returns the case that applies, or nil if none applies.
-func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Action {
+func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Action {
 	if m.GetRoute().hasCluster() {
 		return decodeCluster(dc, meta, p, m, v)
 	}
@@ -100,7 +107,9 @@ func decodeRegex(m *wireRoute) Regex {
 }
 
 // decodeCluster reads one Cluster.
-func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Cluster {
+func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Cluster {
 	var s Cluster
 	s.Name = m.GetRoute().GetCluster()
 	dc.Ref(meta, v, p.Field("route.cluster"), "envoy.config.cluster.v3.Cluster", &s.Name)
@@ -108,7 +117,9 @@ func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 }
 
 // decodeWeightedClusters reads one WeightedClusters.
-func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedCluster, v *resource.Violations) WeightedClusters {
+func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedCluster,
+	v *resource.Violations,
+) WeightedClusters {
 	var s WeightedClusters
 	validateWeightedClusters(p, m, v)
 	s.Clusters = wire.List[WeightedCluster, wireWeightedClusterClusterWeight](dc.Arena(), len(m.GetClusters()))
@@ -131,7 +142,9 @@ func decodeResponse(p *resource.Path, m *wireDirectResponseAction, v *resource.V
 }
 
 // decodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
-func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedClusterClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
+func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireWeightedClusterClusterWeight, v *resource.Violations,
+) (WeightedCluster, bool) {
 	var s WeightedCluster
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {

@@ -41,7 +41,9 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.VirtualHos
 }
 
 // messageDecodeRoute reads one Route.
-func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Route {
+func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Route {
 	var s Route
 	messageValidateRoute(p, m, v)
 	s.Name = m.GetName()
@@ -53,20 +55,25 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 
 // messageDecodePath returns the case that applies, or nil if none applies.
 func messageDecodePath(m *routev3.Route) Path {
-	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if x := m.GetMatch(); convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) && len(x.GetHeaders()) == 0 &&
+		len(x.GetQueryParameters()) == 0 && x.GetRuntimeFraction() == nil {
 		return messageDecodePrefix(m)
 	}
-	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if x := m.GetMatch(); convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && len(x.GetHeaders()) == 0 &&
+		len(x.GetQueryParameters()) == 0 && x.GetRuntimeFraction() == nil {
 		return messageDecodeExact(m)
 	}
-	if m.GetMatch().GetSafeRegex() != nil && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if x := m.GetMatch(); x.GetSafeRegex() != nil && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
+		x.GetRuntimeFraction() == nil {
 		return messageDecodeRegex(m)
 	}
 	return nil
 }
 
 // messageDecodeAction returns the case that applies, or nil if none applies.
-func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Action {
+func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Action {
 	if convert.Is[*routev3.RouteAction_Cluster](m.GetRoute().GetClusterSpecifier()) {
 		return messageDecodeCluster(dc, meta, p, m, v)
 	}
@@ -103,7 +110,9 @@ func messageDecodeRegex(m *routev3.Route) Regex {
 }
 
 // messageDecodeCluster reads one Cluster.
-func messageDecodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Cluster {
+func messageDecodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Cluster {
 	var s Cluster
 	s.Name = m.GetRoute().GetCluster()
 	dc.Ref(meta, v, p.Field("route.cluster"), "envoy.config.cluster.v3.Cluster", &s.Name)
@@ -111,7 +120,9 @@ func messageDecodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *re
 }
 
 // messageDecodeWeightedClusters reads one WeightedClusters.
-func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) WeightedClusters {
+func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.WeightedCluster, v *resource.Violations,
+) WeightedClusters {
 	var s WeightedClusters
 	messageValidateWeightedClusters(p, m, v)
 	s.Clusters = convert.Slice[WeightedCluster](len(m.GetClusters()))
@@ -134,7 +145,9 @@ func messageDecodeResponse(p *resource.Path, m *routev3.DirectResponseAction, v 
 }
 
 // messageDecodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
-func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
+func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations,
+) (WeightedCluster, bool) {
 	var s WeightedCluster
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {
@@ -146,7 +159,9 @@ func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Met
 }
 
 // messageDecodeRequireTLS reads one RequireTLS.
-func messageDecodeRequireTLS(p resource.Path, x routev3.VirtualHost_TlsRequirementType, v *resource.Violations) RequireTLS {
+func messageDecodeRequireTLS(p resource.Path, x routev3.VirtualHost_TlsRequirementType,
+	v *resource.Violations,
+) RequireTLS {
 	switch x {
 	case routev3.VirtualHost_NONE, routev3.VirtualHost_EXTERNAL_ONLY, routev3.VirtualHost_ALL:
 	default:

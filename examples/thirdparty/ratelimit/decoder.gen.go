@@ -18,9 +18,12 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = identity // hook of field Identity
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = withinLimit // hook that finishes the update
+// hook of field Identity
+var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = identity
+
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = withinLimit
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(ratelimitpb.Policy)
@@ -61,7 +64,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *ratelimitpb.Policy, v *re
 }
 
 // decodeExcess returns the case that applies, or nil if none applies.
-func decodeExcess(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Policy, v *resource.Violations) Excess {
+func decodeExcess(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Policy,
+	v *resource.Violations,
+) Excess {
 	if x := m.GetQueue(); x != nil {
 		q := p.Field("queue")
 		return decodeQueue(&q, x, v)
@@ -112,7 +117,9 @@ func decodeQueue(p *resource.Path, m *ratelimitpb.Queue, v *resource.Violations)
 }
 
 // decodeOverflow reads one Overflow.
-func decodeOverflow(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Policy, v *resource.Violations) Overflow {
+func decodeOverflow(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Policy,
+	v *resource.Violations,
+) Overflow {
 	var s Overflow
 	s.Cluster = m.GetOverflowCluster()
 	dc.Ref(meta, v, p.Field("overflow_cluster"), "envoy.config.cluster.v3.Cluster", &s.Cluster)

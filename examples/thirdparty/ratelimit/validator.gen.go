@@ -16,7 +16,8 @@ func validate(m *ratelimitpb.Policy, v *resource.Violations) {
 	if m.GetLimit() == nil {
 		v.Add(p.Field("limit"), nil, "must be set")
 	}
-	if x := m.GetQueue().GetTimeout(); x != nil && (!x.IsValid() || (x.AsDuration() < time.Millisecond || x.AsDuration() > time.Minute)) {
+	if x := m.GetQueue().GetTimeout(); x != nil &&
+		(!x.IsValid() || (x.AsDuration() < time.Millisecond || x.AsDuration() > time.Minute)) {
 		v.Add(p.Field("queue.timeout"), x.AsDuration(), "must be between 1ms and 1m0s")
 	}
 	var seen convert.Set[string]

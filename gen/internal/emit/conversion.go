@@ -10,33 +10,60 @@ import (
 
 // conversion returns the conversion of x. A view has other functions than a message, if the
 // conversion reads more than fields of the message itself.
-func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *model.Field) *jen.Statement {
+func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *model.Field) (pre []jen.Code, value *jen.Statement) {
 	name, dc := "convert."+c.Func, ""
 	if f.views != nil && len(c.Inputs) > 0 {
-		name, x = "convert.View"+c.Func, f.inputs(c, x, d)
+		name = "convert.View" + c.Func
+		pre, x = f.inputs(c, x, d)
 	} else if f.views != nil && c.Takes == "envoy.config.core.v3.Address" {
 		name, x = "convert.View"+c.Func, f.Src("$.socket()", x)
 	}
 	if c.Context {
 		dc = "dc, "
 	}
-	return f.Src(name+"($$, $, v)", dc, f.path(at), x)
+	return pre, f.Src(name+"($$, $, v)", dc, f.path(at), x)
 }
 
-// inputs is the struct of the values that a conversion takes from x, a view.
-func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) *jen.Statement {
+// inputs is the struct of the values that a conversion takes from x, a view. pre declares the messages that several
+// values are in.
+func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre []jen.Code, parts *jen.Statement) {
 	m := d.Paths[0].Message()
 	if d.IsMap() {
 		m = d.Paths[0].Leaf().Message.Fields[1].Message
+	}
+	times := make(map[string]int) // by path: the number of values in the message
+	for _, input := range c.Inputs {
+		for _, text := range input.Paths {
+			times[model.InputPath(m, text).Parent().String()]++
+		}
+	}
+	declared := make(map[string]string)
+	var from func(p model.Path) (source any, rest model.Path)
+	from = func(p model.Path) (source any, rest model.Path) {
+		parent := p.Parent()
+		if len(parent.Steps) == 0 {
+			return x, p
+		}
+		name := parent.String()
+		source, rest = from(parent)
+		if times[name] < 2 {
+			rest.Steps = append(rest.Steps, p.Last())
+			return source, rest
+		}
+		if declared[name] == "" {
+			declared[name] = local(f.values+len(declared), "x", "y", "z")
+			pre = append(pre, f.Src("$ := $", declared[name], f.Get(source, rest)))
+		}
+		rest, _ = p.Behind(parent)
+		return declared[name], rest
 	}
 	values := make([]jen.Code, 0, len(c.Inputs))
 	for _, input := range c.Inputs {
 		alternatives := make([]jen.Code, len(input.Paths))
 		for i, text := range input.Paths {
-			if p := model.InputPath(m, text); p.Oneof() != nil {
-				alternatives[i] = f.Src("$.$()", f.Get(x, p.Parent()), "member"+p.Oneof().GoName)
-			} else {
-				alternatives[i] = f.Get(x, p)
+			source, p := from(model.InputPath(m, text))
+			if alternatives[i] = f.Get(source, p); p.Oneof() != nil {
+				alternatives[i] = f.Src("$.$()", f.Get(source, p.Parent()), "member"+p.Oneof().GoName)
 			}
 		}
 		value := alternatives[0]
@@ -45,7 +72,7 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) *jen.
 		}
 		values = append(values, f.Src("$: $", input.Name, value))
 	}
-	return f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
+	return pre, f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
 }
 
 // arena returns the function of package wire that creates a list of a wire decoder in the arena of

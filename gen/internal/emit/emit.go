@@ -141,7 +141,20 @@ func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 	if err := f.Render(&b); err != nil {
 		return nil, err
 	}
-	return format.Source(b.Bytes(), format.Options{LangVersion: "go1.26", ModulePath: to.Module})
+	return formatted(b.Bytes(), to)
+}
+
+// formatted formats source as gofumpt does, with short lines.
+func formatted(source []byte, to Target) ([]byte, error) {
+	options := format.Options{LangVersion: "go1.26", ModulePath: to.Module}
+	source, err := format.Source(source, options)
+	if err != nil {
+		return nil, err
+	}
+	if broken := short(source); !bytes.Equal(broken, source) {
+		return format.Source(broken, options)
+	}
+	return source, nil
 }
 
 type goImport struct {

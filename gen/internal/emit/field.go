@@ -120,7 +120,7 @@ func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, valu
 		if v.Conversion.Func == "" {
 			return nil, f.Src("dc.Server")
 		}
-		return nil, f.conversion(v.Conversion, x, at, d)
+		return f.conversion(v.Conversion, x, at, d)
 	case model.EnumOf:
 		if v.Enum.Otherwise != nil {
 			return nil, f.Src("$($)", "decode"+v.Enum.Name, x)
@@ -213,6 +213,12 @@ func (f *Func) singleField(d *model.Field, to string) []jen.Code {
 			value = jen.Id(v.Enum.Constant(*d.Default))
 		}
 		out = append(out, f.Src("$ = $", to, value))
+	}
+	if in := p.Parent(); p.Message() == nil && len(in.Steps) > 0 {
+		if rest, _ := p.Behind(in); f.ReadsStruct(rest) {
+			cond := f.And(f.Src("x != nil"), f.Presence("x", rest, true))
+			return append(out, f.If(f.Src("x := $", f.Get("m", in)), cond, f.assign(d, f.Get("x", rest), at, to)...))
+		}
 	}
 	if p.Message() == nil {
 		return append(out, f.If(nil, f.Presence("m", p, true), f.assign(d, f.Get("m", p), at, to)...))

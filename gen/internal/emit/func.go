@@ -15,6 +15,7 @@ type Func struct {
 	name string
 	of   *protogen.Message // of m, where fields are read from it
 	root bool              // reads the update itself: it declares the path, and its meta is u's
+	base model.Path        // of m, seen from the message of the function
 	// How many of the names of local variables are taken.
 	values, paths int
 	variables     map[string]int
@@ -98,7 +99,7 @@ type Place struct {
 }
 
 // Here is the place of the message or update that the function reads.
-func (f *Func) Here() Place { return Place{variable: "p", pointer: !f.root} }
+func (f *Func) Here() Place { return Place{variable: "p", pointer: !f.root, field: f.base.String()} }
 
 // Below is the place of a path without repeated steps, seen from pl.
 func (pl Place) Below(p model.Path) Place { return pl.Child(p.String()) }

@@ -22,9 +22,9 @@ func (e *emitter) hookTypes() []jen.Code {
 	for _, h := range e.hooks() {
 		if key := h.name + h.of; !seen[key] {
 			seen[key] = true
-			decl := e.Src("var _ $ = $ // $\n", h.typ, h.name, h.of)
+			decl := e.Src("// $\nvar _ $ = $\n", h.of, h.typ, h.name)
 			if out == nil {
-				decl = jen.Add(comment("The hooks are hand-written functions. These declarations state their types.")).Line().Add(decl)
+				decl = jen.Add(comment("The hooks are hand-written functions. These declarations state their types.")).Line().Line().Add(decl)
 			}
 			out = append(out, decl)
 		}

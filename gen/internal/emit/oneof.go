@@ -43,7 +43,7 @@ func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) 
 			conds = append(conds, f.conds("m", c.When)...)
 		}
 	} else {
-		conds = f.conds("m", c.When)
+		init, conds = f.sharedConds(c.When)
 	}
 	var value []jen.Code
 	if c.Hook != nil {
@@ -57,6 +57,21 @@ func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) 
 		return nil, append(body, value...)
 	}
 	return conds, append(body, f.If(init, f.And(conds...), value...))
+}
+
+// sharedConds are the tests of a condition. If all are about fields of one inner message, init declares it as x.
+func (f *Func) sharedConds(c model.Cond) (init jen.Code, conds []jen.Code) {
+	if len(c.Tests) < 2 || len(c.Tests[0].Path.Steps) < 2 {
+		return nil, f.conds("m", c)
+	}
+	at := c.Tests[0].Path.Parent()
+	if at.Many() || slices.ContainsFunc(c.Tests, func(t model.Test) bool {
+		rest, ok := t.Path.Behind(at)
+		return !ok || f.ReadsStruct(rest)
+	}) {
+		return nil, f.conds("m", c)
+	}
+	return f.Src("x := $", f.Get("m", at)), f.CondsAt("m", c, "x", at)
 }
 
 // defaultCond reports whether the case's condition is that its message is there.

@@ -123,10 +123,10 @@ func (e *emitter) test(m any, t model.Test) *jen.Statement {
 	switch {
 	case t.Kind != model.Equals:
 		return e.Presence(m, t.Path, t.Kind == model.Present)
-	case t.Path.Message() != nil:
+	case t.Path.Message() != nil && t.Value.Zero():
 		return e.Src("$ != nil && $", x, e.Is(e.Scalar(x, t.Path), t.Value, true))
 	}
-	return e.Is(x, t.Value, true)
+	return e.Is(e.Scalar(x, t.Path), t.Value, true)
 }
 
 // Is compares a value with a literal, for equality or inequality.
@@ -145,15 +145,15 @@ func (e *emitter) Is(value jen.Code, l model.Literal, equal bool) *jen.Statement
 // conds are the tests of a condition.
 func (e *emitter) conds(m any, c model.Cond) []jen.Code { return e.CondsAt(m, c, "", model.Path{}) }
 
-// CondsAt are the tests of a condition. If x is given, it is the message at a path.
+// CondsAt are the tests of a condition. If x is given, it is the message at a path, or nil.
 func (e *emitter) CondsAt(m any, c model.Cond, x string, at model.Path) []jen.Code {
 	out := e.context(c.Context)
 	for _, t := range c.Tests {
-		if x != "" && t.Kind == model.Present && t.Path.String() == at.String() {
-			out = append(out, e.Src("$ != nil", x))
-		} else {
-			out = append(out, e.test(m, t))
+		from := m
+		if rest, ok := t.Path.Behind(at); x != "" && ok && !e.ReadsStruct(rest) {
+			from, t.Path = x, rest
 		}
+		out = append(out, e.test(from, t))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,10 +70,7 @@ func patternName(i int) string { return fmt.Sprint("rulePattern", i+1) }
 // in its repeated fields.
 func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 	f := e.fn(s.Func, root)
-	var body []jen.Code
-	for _, c := range s.Checks {
-		body = append(body, f.check("m", c)...)
-	}
+	body := f.checks(s.Checks)
 	for _, u := range s.Under {
 		loop := f.Each("m", u.Path, f.Here(), e.needs[u.Scope.Func].path, func(x jen.Code, at Place) []jen.Code {
 			pre, call := f.call(u.Scope.Func, at, x)
@@ -86,6 +84,64 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 		out = append(out, e.scope(u.Scope, false)...)
 	}
 	return out
+}
+
+// checks writes checks of the message m. Those in an inner message that may be absent are in one statement, in
+// which m is that message.
+func (f *Func) checks(checks []*model.Check) []jen.Code {
+	var out []jen.Code
+	for len(checks) > 0 {
+		at := guard(checks[0])
+		if len(at.Steps) == 0 {
+			out, checks = append(out, f.check("m", checks[0])...), checks[1:]
+			continue
+		}
+		inner := *f
+		inner.base = model.Path{From: cmp.Or(f.base.From, at.From), Steps: slices.Concat(f.base.Steps, at.Steps)}
+		var within []*model.Check
+		for len(checks) > 0 {
+			if _, ok := guard(checks[0]).Behind(at); !ok {
+				break
+			}
+			within, checks = append(within, inGuard(*checks[0], at)), checks[1:]
+		}
+		out = append(out, f.If(f.Src("m := $", f.Get("m", at)), f.Src("m != nil"), inner.checks(within)...))
+	}
+	return out
+}
+
+// guard is the path of the innermost message that has the values of a check and of its condition, if the check
+// applies only if there is that message.
+func guard(c *model.Check) model.Path {
+	if len(c.Path.Steps) == 0 {
+		return c.Path
+	}
+	at, leaf := c.Path.Parent(), c.Path.Leaf()
+	_, condition := c.Rule.(Condition)
+	there := condition && !c.Elements && leaf != nil && leaf.Message == nil && leaf.Desc.HasPresence()
+	for _, t := range c.When.Tests {
+		for _, ok := t.Path.Behind(at); !ok; _, ok = t.Path.Behind(at) {
+			at = at.Parent()
+		}
+		there = there || t.Kind == model.Present || t.Kind == model.Equals && !t.Value.Zero()
+	}
+	if !there || at.Many() {
+		return model.Path{}
+	}
+	return at
+}
+
+// inGuard is a check as seen from the message at a path, which is there.
+func inGuard(c model.Check, at model.Path) *model.Check {
+	tests := c.When.Tests
+	c.When.Tests = nil
+	for _, t := range tests {
+		if t.Path, _ = t.Path.Behind(at); len(t.Path.Steps) > 0 {
+			c.When.Tests = append(c.When.Tests, t)
+		}
+	}
+	c.Path, _ = c.Path.Behind(at)
+	return &c
 }
 
 // check writes one check of the message m.
@@ -130,7 +186,8 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 // orInvalid adds to a condition that x, the value at a path, is a Duration beyond the limits of its type. A field
 // or hook that reads the Duration reports that itself.
 func (f *Func) orInvalid(x jen.Code, p model.Path, broken jen.Code) jen.Code {
-	if p.Class() != model.Duration || slices.ContainsFunc(f.structs(), func(s *model.Struct) bool { return s.Message == p.From && reads(s, p.String()) }) {
+	full := model.Path{From: cmp.Or(f.base.From, p.From), Steps: slices.Concat(f.base.Steps, p.Steps)}
+	if p.Class() != model.Duration || slices.ContainsFunc(f.structs(), func(s *model.Struct) bool { return s.Message == full.From && reads(s, full.String()) }) {
 		return broken
 	}
 	return f.Or(f.Src("!$.IsValid()", x), broken)
@@ -167,7 +224,7 @@ func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.C
 		if shown == nil || p.Last().Key() {
 			shown = jen.Nil() // the path has the key
 		}
-		path := f.Src("$.Field(convert.Entry($, $))", f.Here().variable, jen.Lit(p.InViolation()), key)
+		path := f.Src("$.Field(convert.Entry($, $))", f.Here().variable, jen.Lit(f.Here().Child(p.InViolation()).field), key)
 		return []jen.Code{f.Src("for $ := range convert.Sorted($) {\n$\n}", entry, f.Get(m, p),
 			f.If(nil, broken, f.Src("v.Add($, $, $)", path, shown, jen.Lit(text))))}
 	})

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
-	gofumpt "mvdan.cc/gofumpt/format"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
@@ -89,5 +88,5 @@ func renamed(source []byte, to Target) ([]byte, error) {
 	if err := format.Node(&b, set, file); err != nil {
 		return nil, err
 	}
-	return gofumpt.Source(b.Bytes(), gofumpt.Options{LangVersion: "go1.26", ModulePath: to.Module})
+	return formatted(b.Bytes(), to)
 }

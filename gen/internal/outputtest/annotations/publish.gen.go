@@ -11,7 +11,9 @@ import (
 
 // Put adds or replaces a RateLimitServiceConfig in a store, under a name. A checked store
 // returns a [*publish.Rejected] with every violation.
-func Put(ctx context.Context, s publish.Store, name string, m *ratelimitv3.RateLimitServiceConfig) (publish.Revision, error) {
+func Put(ctx context.Context, s publish.Store, name string,
+	m *ratelimitv3.RateLimitServiceConfig,
+) (publish.Revision, error) {
 	return publish.PutNamed(ctx, s, typ, name, m)
 }
 

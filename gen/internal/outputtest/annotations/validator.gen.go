@@ -21,86 +21,172 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	if x := m.GetTransportApiVersion(); x.Descriptor().Values().ByNumber(x.Number()) == nil {
 		v.Add(p.Field("transport_api_version"), x, "must be a defined value (PGV)")
 	}
-	if m.GetGrpcService() != nil && m.GetGrpcService().GetTargetSpecifier() == nil {
-		v.Add(p.Field("grpc_service.target_specifier"), nil, "must be set when grpc_service is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetClusterName(); m.GetGrpcService().GetEnvoyGrpc() != nil && x == "" {
-		v.Add(p.Field("grpc_service.envoy_grpc.cluster_name"), x, "must not be empty when grpc_service.envoy_grpc is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetAuthority(); m.GetGrpcService().GetEnvoyGrpc() != nil && len(x) > 16384 {
-		v.Add(p.Field("grpc_service.envoy_grpc.authority"), x, "must have at most 16384 bytes when grpc_service.envoy_grpc is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetAuthority(); m.GetGrpcService().GetEnvoyGrpc() != nil && !rulePattern1.MatchString(x) {
-		v.Add(p.Field("grpc_service.envoy_grpc.authority"), x, "must match \"^[^\\\\x00\\\\x0A\\\\x0D]*$\" when grpc_service.envoy_grpc is set (PGV)")
-	}
-	if m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetBaseInterval() == nil {
-		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.base_interval"), nil, "must be set when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetBaseInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() < time.Millisecond) {
-		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.base_interval"), x.AsDuration(), "must be at least 1ms when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
-		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.max_interval"), x.AsDuration(), "must be above 0s when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryPriority() != nil && x == "" {
-		v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_priority.name"), x, "must not be empty when grpc_service.envoy_grpc.retry_policy.retry_priority is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetTargetUri(); m.GetGrpcService().GetGoogleGrpc() != nil && x == "" {
-		v.Add(p.Field("grpc_service.google_grpc.target_uri"), x, "must not be empty when grpc_service.google_grpc is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetStatPrefix(); m.GetGrpcService().GetGoogleGrpc() != nil && x == "" {
-		v.Add(p.Field("grpc_service.google_grpc.stat_prefix"), x, "must not be empty when grpc_service.google_grpc is set (PGV)")
-	}
-	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetCredentialSpecifier() == nil {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.credential_specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials is set (PGV)")
-	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && ok && x.Filename == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.filename"), x.Filename, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
-	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && ok && x.EnvironmentVariable == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.environment_variable"), x.EnvironmentVariable, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
-	}
-	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetSpecifier() == nil {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetRootCerts().GetWatchedDirectory() != nil && x == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.watched_directory.path"), x, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.watched_directory is set (PGV)")
-	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && ok && x.Filename == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.filename"), x.Filename, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
-	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && ok && x.EnvironmentVariable == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.environment_variable"), x.EnvironmentVariable, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
-	}
-	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetSpecifier() == nil {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetPrivateKey().GetWatchedDirectory() != nil && x == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.watched_directory.path"), x, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key.watched_directory is set (PGV)")
-	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier().(*corev3.DataSource_Filename); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && ok && x.Filename == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.filename"), x.Filename, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
-	}
-	if x, ok := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier().(*corev3.DataSource_EnvironmentVariable); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && ok && x.EnvironmentVariable == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.environment_variable"), x.EnvironmentVariable, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
-	}
-	if m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil && m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetSpecifier() == nil {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.specifier"), nil, "must be set when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetWatchedDirectory().GetPath(); m.GetGrpcService().GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain().GetWatchedDirectory() != nil && x == "" {
-		v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.watched_directory.path"), x, "must not be empty when grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.watched_directory is set (PGV)")
-	}
-	if m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetBaseInterval() == nil {
-		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.base_interval"), nil, "must be set when grpc_service.retry_policy.retry_back_off is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetBaseInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() < time.Millisecond) {
-		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.base_interval"), x.AsDuration(), "must be at least 1ms when grpc_service.retry_policy.retry_back_off is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetMaxInterval(); m.GetGrpcService().GetRetryPolicy().GetRetryBackOff() != nil && x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
-		v.Add(p.Field("grpc_service.retry_policy.retry_back_off.max_interval"), x.AsDuration(), "must be above 0s when grpc_service.retry_policy.retry_back_off is set (PGV)")
-	}
-	if x := m.GetGrpcService().GetRetryPolicy().GetRetryPriority().GetName(); m.GetGrpcService().GetRetryPolicy().GetRetryPriority() != nil && x == "" {
-		v.Add(p.Field("grpc_service.retry_policy.retry_priority.name"), x, "must not be empty when grpc_service.retry_policy.retry_priority is set (PGV)")
+	if m := m.GetGrpcService(); m != nil {
+		if m.GetTargetSpecifier() == nil {
+			v.Add(p.Field("grpc_service.target_specifier"), nil, "must be set when grpc_service is set (PGV)")
+		}
+		if m := m.GetEnvoyGrpc(); m != nil {
+			if x := m.GetClusterName(); x == "" {
+				v.Add(p.Field("grpc_service.envoy_grpc.cluster_name"), x,
+					"must not be empty when grpc_service.envoy_grpc is set (PGV)")
+			}
+			if x := m.GetAuthority(); len(x) > 16384 {
+				v.Add(p.Field("grpc_service.envoy_grpc.authority"), x,
+					"must have at most 16384 bytes when grpc_service.envoy_grpc is set (PGV)")
+			}
+			if x := m.GetAuthority(); !rulePattern1.MatchString(x) {
+				v.Add(p.Field("grpc_service.envoy_grpc.authority"), x,
+					"must match \"^[^\\\\x00\\\\x0A\\\\x0D]*$\" when grpc_service.envoy_grpc is set (PGV)")
+			}
+			if m := m.GetRetryPolicy().GetRetryBackOff(); m != nil {
+				if m.GetBaseInterval() == nil {
+					v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.base_interval"), nil,
+						"must be set when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
+				}
+				if x := m.GetBaseInterval(); x != nil && (!x.IsValid() || x.AsDuration() < time.Millisecond) {
+					v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.base_interval"), x.AsDuration(),
+						"must be at least 1ms when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
+				}
+				if x := m.GetMaxInterval(); x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
+					v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_back_off.max_interval"), x.AsDuration(),
+						"must be above 0s when grpc_service.envoy_grpc.retry_policy.retry_back_off is set (PGV)")
+				}
+			}
+			if m := m.GetRetryPolicy().GetRetryPriority(); m != nil {
+				if x := m.GetName(); x == "" {
+					v.Add(p.Field("grpc_service.envoy_grpc.retry_policy.retry_priority.name"), x,
+						"must not be empty when grpc_service.envoy_grpc.retry_policy.retry_priority is set (PGV)")
+				}
+			}
+		}
+		if m := m.GetGoogleGrpc(); m != nil {
+			if x := m.GetTargetUri(); x == "" {
+				v.Add(p.Field("grpc_service.google_grpc.target_uri"), x,
+					"must not be empty when grpc_service.google_grpc is set (PGV)")
+			}
+			if x := m.GetStatPrefix(); x == "" {
+				v.Add(p.Field("grpc_service.google_grpc.stat_prefix"), x,
+					"must not be empty when grpc_service.google_grpc is set (PGV)")
+			}
+			if m := m.GetChannelCredentials(); m != nil {
+				if m.GetCredentialSpecifier() == nil {
+					v.Add(p.Field("grpc_service.google_grpc.channel_credentials.credential_specifier"), nil,
+						"must be set when grpc_service.google_grpc.channel_credentials is set (PGV)")
+				}
+				if m := m.GetSslCredentials().GetRootCerts(); m != nil {
+					if x, ok := m.GetSpecifier().(*corev3.DataSource_Filename); ok && x.Filename == "" {
+						v.Add(
+							p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs.filename"),
+							x.Filename,
+							"must not be empty when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
+					}
+					if x, ok := m.GetSpecifier().(*corev3.DataSource_EnvironmentVariable); ok &&
+						x.EnvironmentVariable == "" {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs."+
+							"environment_variable"), x.EnvironmentVariable,
+							"must not be empty when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
+					}
+					if m.GetSpecifier() == nil {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs."+
+							"specifier"), nil,
+							"must be set when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs is set (PGV)")
+					}
+					if m := m.GetWatchedDirectory(); m != nil {
+						if x := m.GetPath(); x == "" {
+							v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs."+
+								"watched_directory.path"), x,
+								"must not be empty when "+
+									"grpc_service.google_grpc.channel_credentials.ssl_credentials.root_certs."+
+									"watched_directory is set (PGV)")
+						}
+					}
+				}
+				if m := m.GetSslCredentials().GetPrivateKey(); m != nil {
+					if x, ok := m.GetSpecifier().(*corev3.DataSource_Filename); ok && x.Filename == "" {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key."+
+							"filename"), x.Filename,
+							"must not be empty when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
+					}
+					if x, ok := m.GetSpecifier().(*corev3.DataSource_EnvironmentVariable); ok &&
+						x.EnvironmentVariable == "" {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key."+
+							"environment_variable"), x.EnvironmentVariable,
+							"must not be empty when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
+					}
+					if m.GetSpecifier() == nil {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key."+
+							"specifier"), nil,
+							"must be set when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key is set (PGV)")
+					}
+					if m := m.GetWatchedDirectory(); m != nil {
+						if x := m.GetPath(); x == "" {
+							v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key."+
+								"watched_directory.path"), x,
+								"must not be empty when "+
+									"grpc_service.google_grpc.channel_credentials.ssl_credentials.private_key."+
+									"watched_directory is set (PGV)")
+						}
+					}
+				}
+				if m := m.GetSslCredentials().GetCertChain(); m != nil {
+					if x, ok := m.GetSpecifier().(*corev3.DataSource_Filename); ok && x.Filename == "" {
+						v.Add(
+							p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain.filename"),
+							x.Filename,
+							"must not be empty when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
+					}
+					if x, ok := m.GetSpecifier().(*corev3.DataSource_EnvironmentVariable); ok &&
+						x.EnvironmentVariable == "" {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain."+
+							"environment_variable"), x.EnvironmentVariable,
+							"must not be empty when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
+					}
+					if m.GetSpecifier() == nil {
+						v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain."+
+							"specifier"), nil,
+							"must be set when "+
+								"grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain is set (PGV)")
+					}
+					if m := m.GetWatchedDirectory(); m != nil {
+						if x := m.GetPath(); x == "" {
+							v.Add(p.Field("grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain."+
+								"watched_directory.path"), x,
+								"must not be empty when "+
+									"grpc_service.google_grpc.channel_credentials.ssl_credentials.cert_chain."+
+									"watched_directory is set (PGV)")
+						}
+					}
+				}
+			}
+		}
+		if m := m.GetRetryPolicy().GetRetryBackOff(); m != nil {
+			if m.GetBaseInterval() == nil {
+				v.Add(p.Field("grpc_service.retry_policy.retry_back_off.base_interval"), nil,
+					"must be set when grpc_service.retry_policy.retry_back_off is set (PGV)")
+			}
+			if x := m.GetBaseInterval(); x != nil && (!x.IsValid() || x.AsDuration() < time.Millisecond) {
+				v.Add(p.Field("grpc_service.retry_policy.retry_back_off.base_interval"), x.AsDuration(),
+					"must be at least 1ms when grpc_service.retry_policy.retry_back_off is set (PGV)")
+			}
+			if x := m.GetMaxInterval(); x != nil && (!x.IsValid() || x.AsDuration() <= 0) {
+				v.Add(p.Field("grpc_service.retry_policy.retry_back_off.max_interval"), x.AsDuration(),
+					"must be above 0s when grpc_service.retry_policy.retry_back_off is set (PGV)")
+			}
+		}
+		if m := m.GetRetryPolicy().GetRetryPriority(); m != nil {
+			if x := m.GetName(); x == "" {
+				v.Add(p.Field("grpc_service.retry_policy.retry_priority.name"), x,
+					"must not be empty when grpc_service.retry_policy.retry_priority is set (PGV)")
+			}
+		}
 	}
 	if x := m.GetTransportApiVersion(); x == corev3.ApiVersion_V2 {
 		v.Add(p.Field("transport_api_version"), x, "must not be V2 (X1)")
@@ -129,7 +215,9 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 
 // validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate checks the rules about one
 // RetryPolicy.RetryHostPredicate.
-func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(p *resource.Path, m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations) {
+func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(p *resource.Path,
+	m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations,
+) {
 	if x := m.GetName(); x == "" {
 		v.Add(p.Field("name"), x, "must not be empty (PGV)")
 	}
@@ -137,21 +225,29 @@ func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(p *resource.Path,
 
 // validateGrpcServiceGoogleGrpcCallCredentials checks the rules about one
 // GrpcService.GoogleGrpc.CallCredentials.
-func validateGrpcServiceGoogleGrpcCallCredentials(p *resource.Path, m *corev3.GrpcService_GoogleGrpc_CallCredentials, v *resource.Violations) {
+func validateGrpcServiceGoogleGrpcCallCredentials(p *resource.Path, m *corev3.GrpcService_GoogleGrpc_CallCredentials,
+	v *resource.Violations,
+) {
 	if m.GetCredentialSpecifier() == nil {
 		v.Add(p.Field("credential_specifier"), nil, "must be set (PGV)")
 	}
-	if x := m.GetStsService().GetSubjectTokenPath(); m.GetStsService() != nil && x == "" {
-		v.Add(p.Field("sts_service.subject_token_path"), x, "must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
-	}
-	if x := m.GetStsService().GetSubjectTokenType(); m.GetStsService() != nil && x == "" {
-		v.Add(p.Field("sts_service.subject_token_type"), x, "must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
+	if m := m.GetStsService(); m != nil {
+		if x := m.GetSubjectTokenPath(); x == "" {
+			v.Add(p.Field("sts_service.subject_token_path"), x,
+				"must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
+		}
+		if x := m.GetSubjectTokenType(); x == "" {
+			v.Add(p.Field("sts_service.subject_token_type"), x,
+				"must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
+		}
 	}
 }
 
 // validateGrpcServiceGoogleGrpcChannelArgsArgsValue checks the rules about one
 // GrpcService.GoogleGrpc.ChannelArgs.Value.
-func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(p *resource.Path, m *corev3.GrpcService_GoogleGrpc_ChannelArgs_Value, v *resource.Violations) {
+func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(p *resource.Path,
+	m *corev3.GrpcService_GoogleGrpc_ChannelArgs_Value, v *resource.Violations,
+) {
 	if m.GetValueSpecifier() == nil {
 		v.Add(p.Field("value_specifier"), nil, "must be set (PGV)")
 	}
@@ -181,7 +277,9 @@ func validateGrpcServiceInitialMetadata(p *resource.Path, m *corev3.HeaderValue,
 
 // validateGrpcServiceRetryPolicyRetryHostPredicate checks the rules about one
 // RetryPolicy.RetryHostPredicate.
-func validateGrpcServiceRetryPolicyRetryHostPredicate(p *resource.Path, m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations) {
+func validateGrpcServiceRetryPolicyRetryHostPredicate(p *resource.Path, m *corev3.RetryPolicy_RetryHostPredicate,
+	v *resource.Violations,
+) {
 	if x := m.GetName(); x == "" {
 		v.Add(p.Field("name"), x, "must not be empty (PGV)")
 	}

@@ -60,7 +60,8 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 
 // decodeSeveral returns the case that applies, or nil if none applies.
 func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
-	if x := m.GetInner().GetInner().GetInner().GetExtension(); x != nil && m.GetInner().GetInner().GetInner().GetFlag() {
+	if x := m.GetInner().GetInner().GetInner().GetExtension(); x != nil &&
+		m.GetInner().GetInner().GetInner().GetFlag() {
 		switch name := string(x.MessageName()); name {
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
@@ -73,7 +74,8 @@ func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing
 				return decodeYes(y)
 			}
 		default:
-			v.Add(p.Field("inner.inner.inner.extension"), name, "must be one of google.protobuf.StringValue, google.protobuf.BoolValue")
+			v.Add(p.Field("inner.inner.inner.extension"), name,
+				"must be one of google.protobuf.StringValue, google.protobuf.BoolValue")
 		}
 	}
 	return nil

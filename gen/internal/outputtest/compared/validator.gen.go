@@ -13,7 +13,8 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	if x, y := m.GetCount(), m.GetMaybe(); m.Maybe != nil && x > y {
 		v.Add(p.Field("count"), x, "must be at most maybe")
 	}
-	if x, y := m.GetTimeout().AsDuration(), m.GetPart().GetTimeout().AsDuration(); m.GetTimeout() != nil && m.GetPart().GetTimeout() != nil && x >= y {
+	if x, y := m.GetTimeout().AsDuration(), m.GetPart().GetTimeout().AsDuration(); m.GetTimeout() != nil &&
+		m.GetPart().GetTimeout() != nil && x >= y {
 		v.Add(p.Field("timeout"), x, "must be less than part.timeout (X1)")
 	}
 	if x, y := m.GetWeight().GetValue(), m.GetCount(); m.GetText() != "" && m.GetWeight() != nil && x > y {

@@ -14,7 +14,9 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, resource.Path, *testpb.Box, *resource.Violations) = checkBox // hook that validates Box
+
+// hook that validates Box
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Box, *resource.Violations) = checkBox
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Table)

@@ -49,7 +49,8 @@ func validate(dc *resource.DecodeContext, m *testpb.Table, v *resource.Violation
 	}
 	for key, x := range convert.Sorted(m.GetExtensions()) {
 		if x.MessageName() != "google.protobuf.UInt32Value" {
-			v.Add(p.Field(convert.Entry("extensions", key)), string(x.MessageName()), "must be a google.protobuf.UInt32Value")
+			v.Add(p.Field(convert.Entry("extensions", key)), string(x.MessageName()),
+				"must be a google.protobuf.UInt32Value")
 		}
 	}
 	var seen convert.Set[string]

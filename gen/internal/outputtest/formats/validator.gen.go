@@ -28,12 +28,14 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	}
 	for key := range convert.Sorted(m.GetLabels()) {
 		if !convert.IsHostPort(key) {
-			v.Add(p.Field(convert.Entry("labels", key)), nil, "key must be a host and a port from 1 to 65535, such as db.example:443")
+			v.Add(p.Field(convert.Entry("labels", key)), nil,
+				"key must be a host and a port from 1 to 65535, such as db.example:443")
 		}
 	}
 	for key, x := range convert.Sorted(m.GetLabels()) {
 		if !convert.IsRegexp(dc, x) {
-			v.Add(p.Field(convert.Entry("labels", key)), x, "must be a regular expression (RE2) within the limits of a resource")
+			v.Add(p.Field(convert.Entry("labels", key)), x,
+				"must be a regular expression (RE2) within the limits of a resource")
 		}
 	}
 	if x := m.GetMaybeText(); m.MaybeText != nil && !convert.IsURL(x) {

@@ -14,11 +14,15 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateGRPC // hook that validates Thing
 
-var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateEnvoy // hook that validates Thing
+// hook that validates Thing
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateGRPC
 
-var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart // hook that validates Part
+// hook that validates Thing
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateEnvoy
+
+// hook that validates Part
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)

@@ -17,29 +17,43 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, string) (string, error) = upper // hook of field Upper
 
-var _ func(*resource.DecodeContext, []uint32, testpb.Color, map[string]uint32, *testpb.Part, []testpb.Color) (map[string][]time.Duration, error) = spread // hook of field Spread
+// hook of field Upper
+var _ func(*resource.DecodeContext, string) (string, error) = upper
 
-var _ func(*resource.DecodeContext, *testpb.Thing) (*Everything, error) = all // hook of field All
+// hook of field Spread
+var _ func(*resource.DecodeContext, []uint32, testpb.Color, map[string]uint32, *testpb.Part,
+	[]testpb.Color) (map[string][]time.Duration, error) = spread
 
-var _ func(*resource.DecodeContext, []byte, []byte, string, []*testpb.Part) (string, error) = bytes // hook of field Bytes
+// hook of field All
+var _ func(*resource.DecodeContext, *testpb.Thing) (*Everything, error) = all
 
-var _ func(*resource.DecodeContext, []byte) (*string, error) = member // hook of field Member
+// hook of field Bytes
+var _ func(*resource.DecodeContext, []byte, []byte, string, []*testpb.Part) (string, error) = bytes
 
-var _ func(*resource.DecodeContext, int32, int32) (int32, error) = number // hook of field Number
+// hook of field Member
+var _ func(*resource.DecodeContext, []byte) (*string, error) = member
 
-var _ func(*resource.DecodeContext, uint32) (int, error) = size // hook of field Size
+// hook of field Number
+var _ func(*resource.DecodeContext, int32, int32) (int32, error) = number
 
-var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateThing // hook that validates Thing
+// hook of field Size
+var _ func(*resource.DecodeContext, uint32) (int, error) = size
 
-var _ func(*resource.DecodeContext, resource.Path, string, []*testpb.Part, *resource.Violations) = validateSizes // hook that validates Box
+// hook that validates Thing
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateThing
 
-var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart // hook that validates Part
+// hook that validates Box
+var _ func(*resource.DecodeContext, resource.Path, string, []*testpb.Part, *resource.Violations) = validateSizes
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = check // hook that checks the update
+// hook that validates Part
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finish // hook that finishes the update
+// hook that checks the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = check
+
+// hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finish
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
@@ -78,7 +92,8 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	} else {
 		u.All = x
 	}
-	if x, err := bytes(dc, convert.Encoded(m.GetPart()), convert.Encoded(m.GetInner().GetPart()), m.GetText(), m.GetParts()); err != nil {
+	if x, err := bytes(dc, convert.Encoded(m.GetPart()), convert.Encoded(m.GetInner().GetPart()), m.GetText(),
+		m.GetParts()); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.Bytes = x

@@ -36,7 +36,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 }
 
 // decodeWhere returns the case that applies, or nil if none applies.
-func decodeWhere(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Where {
+func decodeWhere(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Where {
 	if m.GetBox().GetPart() != nil {
 		return decodeWithin(dc, meta, p, m, v)
 	}
@@ -44,14 +46,18 @@ func decodeWhere(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 }
 
 // decodeWithin reads one Within.
-func decodeWithin(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Within {
+func decodeWithin(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Within {
 	return Within{
 		Part: convert.Inline(dc, meta, p.Field("box.part"), m.GetBox().GetPart(), v),
 	}
 }
 
 // decodeElsewhere reads one Elsewhere.
-func decodeElsewhere(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Elsewhere {
+func decodeElsewhere(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Elsewhere {
 	var s Elsewhere
 	s.Name = m.GetText()
 	dc.Ref(meta, v, p.Field("text"), "xdsforge.test.v1.Part", &s.Name)

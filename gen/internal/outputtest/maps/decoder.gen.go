@@ -110,7 +110,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 }
 
 // decodePart reads one Part.
-func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
+func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	var s Part
 	validatePart(p, m, v)
 	s.ID = m.GetId()

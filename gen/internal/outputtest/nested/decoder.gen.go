@@ -156,7 +156,9 @@ func decodeHeavy(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v
 }
 
 // decodeLocated reads one Located, and reports whether it is kept.
-func decodeLocated(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) (Located, bool) {
+func decodeLocated(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) (Located, bool) {
 	var s Located
 	if m.GetAddress() == nil {
 		return s, false

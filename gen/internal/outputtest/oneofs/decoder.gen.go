@@ -17,7 +17,9 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, uint32, *testpb.Box) (Flat, error) = makeFlat // hook of case Flat
+
+// hook of case Flat
+var _ func(*resource.DecodeContext, uint32, *testpb.Box) (Flat, error) = makeFlat
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
@@ -68,7 +70,7 @@ func decodeShape(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, 
 		}
 		return x
 	}
-	if !dc.Name.IsXdstp() && m.GetWeight() != nil && m.GetWeight().GetValue() == 3 && m.GetTimeout() != nil && m.GetTimeout().AsDuration() == 5*time.Second {
+	if !dc.Name.IsXdstp() && m.GetWeight().GetValue() == 3 && m.GetTimeout().AsDuration() == 5*time.Second {
 		return decodeBlue(m)
 	}
 	return decodePlain(p, m, v)

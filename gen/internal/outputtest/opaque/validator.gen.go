@@ -13,8 +13,10 @@ func validate(m *opaquepb.Hidden, v *resource.Violations) {
 	if !m.HasChoice() {
 		v.Add(p.Field("choice"), nil, "must be set")
 	}
-	if m.GetInner() != nil && !m.GetInner().HasMaybe() {
-		v.Add(p.Field("inner.maybe"), nil, "must be set when inner is set")
+	if m := m.GetInner(); m != nil {
+		if !m.HasMaybe() {
+			v.Add(p.Field("inner.maybe"), nil, "must be set when inner is set")
+		}
 	}
 	if m.GetInner().HasChoice() {
 		v.Add(p.Field("inner.choice"), nil, "must not be set")

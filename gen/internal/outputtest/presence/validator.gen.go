@@ -26,8 +26,10 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	if m.GetTimeout() != nil && m.GetFlag() && m.GetWeight() == nil {
 		v.Add(p.Field("weight"), nil, "must be set when timeout is set and flag is set")
 	}
-	if m.GetInner() != nil && (m.GetInner() == nil || m.GetInner().Maybe == nil) {
-		v.Add(p.Field("inner.maybe"), nil, "must be set when inner is set")
+	if m := m.GetInner(); m != nil {
+		if m.Maybe == nil {
+			v.Add(p.Field("inner.maybe"), nil, "must be set when inner is set")
+		}
 	}
 	if m.GetAlias() == nil && m.GetChoice() == nil {
 		v.Add(p.Field("choice"), nil, "must be set when alias is not set")
@@ -50,8 +52,10 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	if len(m.GetLimits()) > 0 {
 		v.Add(p.Field("limits"), nil, "must not be set")
 	}
-	if !dc.Name.IsXdstp() && m.GetEnabled() != nil && !m.GetEnabled().GetValue() && m.GetText() == "quiet" && m.MaybeText != nil {
-		v.Add(p.Field("maybe_text"), m.GetMaybeText(), "must not be set when the resource's name is not xdstp and enabled is false and text is \"quiet\"")
+	if !dc.Name.IsXdstp() && m.GetEnabled() != nil && !m.GetEnabled().GetValue() && m.GetText() == "quiet" &&
+		m.MaybeText != nil {
+		v.Add(p.Field("maybe_text"), m.GetMaybeText(),
+			"must not be set when the resource's name is not xdstp and enabled is false and text is \"quiet\"")
 	}
 	if m.GetChosen() != nil && m.GetChosen() == nil && m.GetNothing() == nil {
 		v.Add(p, nil, "must have exactly one of chosen, nothing set when chosen is set")
@@ -62,11 +66,13 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	if x := m.GetSource(); x != nil && x.GetSelf() == nil {
 		v.Add(p.Field("source"), nil, "must have self set when source is set")
 	}
-	if x := m.GetInner().GetBox(); m.GetInner().GetAlias() != nil && (x == nil || convert.Count(x.Size != nil, x.Note != nil) != 1) {
-		v.Add(p.Field("inner.box"), nil, "must have exactly one of size, note set when inner.alias is set")
-	}
-	if x := m.GetInner().GetBox(); m.GetInner().GetAlias() != nil && x != nil && x.Note == nil {
-		v.Add(p.Field("inner.box"), nil, "must have note set when inner.alias is set and inner.box is set")
+	if m := m.GetInner(); m != nil {
+		if x := m.GetBox(); m.GetAlias() != nil && (x == nil || convert.Count(x.Size != nil, x.Note != nil) != 1) {
+			v.Add(p.Field("inner.box"), nil, "must have exactly one of size, note set when inner.alias is set")
+		}
+		if x := m.GetBox(); m.GetAlias() != nil && x != nil && x.Note == nil {
+			v.Add(p.Field("inner.box"), nil, "must have note set when inner.alias is set and inner.box is set")
+		}
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)

@@ -16,9 +16,12 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, int64) (int64, error) = doubled // hook of field Doubled
 
-var _ func(*resource.DecodeContext, *wrapperspb.DoubleValue) (map[string]float64, error) = scores // hook of field Scores
+// hook of field Doubled
+var _ func(*resource.DecodeContext, int64) (int64, error) = doubled
+
+// hook of field Scores
+var _ func(*resource.DecodeContext, *wrapperspb.DoubleValue) (map[string]float64, error) = scores
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)

@@ -15,7 +15,9 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, string) (string, error) = named // hook of field Hooked
+
+// hook of field Hooked
+var _ func(*resource.DecodeContext, string) (string, error) = named
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
@@ -83,7 +85,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 }
 
 // decodeChoice returns the case that applies, or nil if none applies.
-func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Choice {
+func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Choice {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		return decodeWord(dc, meta, p, m, v)
 	}
@@ -95,7 +99,9 @@ func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodePart reads one Part.
-func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
+func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	var s Part
 	s.ID = m.GetId()
 	dc.Ref(meta, v, p.Field("id"), "xdsforge.test.v1.Part", &s.ID)
@@ -103,7 +109,9 @@ func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pat
 }
 
 // decodeOnly reads one Only.
-func decodeOnly(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part, v *resource.Violations) Only {
+func decodeOnly(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Only {
 	var s Only
 	s.Names = m.GetAliases()
 	for i := range s.Names {
@@ -113,7 +121,9 @@ func decodeOnly(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pat
 }
 
 // decodeWord reads one Word.
-func decodeWord(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Word {
+func decodeWord(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Word {
 	var s Word
 	s.Name = m.GetWord()
 	dc.Ref(meta, v, p.Field("word"), "xdsforge.test.v1.Thing", &s.Name)
@@ -121,7 +131,9 @@ func decodeWord(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pat
 }
 
 // decodeChosen reads one Chosen.
-func decodeChosen(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part, v *resource.Violations) Chosen {
+func decodeChosen(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Chosen {
 	var s Chosen
 	if x := m.GetBox().GetPart(); x != nil {
 		q := p.Field("box.part")

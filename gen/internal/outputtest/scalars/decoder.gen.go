@@ -62,8 +62,8 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing) {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		u.Word = new(m.GetWord())
 	}
-	if m.GetInner().GetInner() != nil && m.GetInner().GetInner().Maybe != nil {
-		u.Deep = new(m.GetInner().GetInner().GetMaybe())
+	if x := m.GetInner().GetInner(); x != nil && x.Maybe != nil {
+		u.Deep = new(x.GetMaybe())
 	}
 	u.Names = append(u.Names, m.GetName(), m.GetText())
 	u.Names = append(u.Names, m.GetTags()...)

@@ -14,7 +14,9 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, int32) (int32, error) = doubled // hook of field Doubled
+
+// hook of field Doubled
+var _ func(*resource.DecodeContext, int32) (int32, error) = doubled
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)

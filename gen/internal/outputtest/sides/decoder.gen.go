@@ -16,11 +16,15 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are hand-written functions. These declarations state their types.
-var _ func(*resource.DecodeContext, []Named) (string, error) = longest // hook of field Longest
 
-var _ func(*resource.DecodeContext, *Named, string, *anypb.Any) (*anypb.Any, error) = other // hook of field Other
+// hook of field Longest
+var _ func(*resource.DecodeContext, []Named) (string, error) = longest
 
-var _ func(*resource.DecodeContext, string) (resource.Side, error) = side // hook of field Side
+// hook of field Other
+var _ func(*resource.DecodeContext, *Named, string, *anypb.Any) (*anypb.Any, error) = other
+
+// hook of field Side
+var _ func(*resource.DecodeContext, string) (resource.Side, error) = side
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)

@@ -81,8 +81,10 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 			v.Add(q, x, "must be between 1 and 9")
 		}
 	}
-	if x, ok := m.GetInner().GetChoice().(*testpb.Thing_Number); m.GetInner() != nil && ok && x.Number < 3 {
-		v.Add(p.Field("inner.number"), x.Number, "must be at least 3 when inner is set")
+	if m := m.GetInner(); m != nil {
+		if x, ok := m.GetChoice().(*testpb.Thing_Number); ok && x.Number < 3 {
+			v.Add(p.Field("inner.number"), x.Number, "must be at least 3 when inner is set")
+		}
 	}
 	if x := m.GetName(); len(x) > 8 {
 		v.Add(p.Field("name"), x, "must have at most 8 bytes")

@@ -1,0 +1,90 @@
+package emit
+
+import (
+	"bytes"
+	"go/scanner"
+	"go/token"
+	"strings"
+)
+
+// Lines of generated code have at most so many columns. A tab has four.
+const columns = 120
+
+// short returns formatted source whose long lines end behind operators and commas, and between the words of
+// strings. It must be formatted again.
+func short(source []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(source) {
+		rest, depth := string(line), 0
+		indent := rest[:len(rest)-len(strings.TrimLeft(rest, "\t"))] + "\t"
+		for end, inString := 0, false; ; {
+			if end, depth, inString = lineEnd(rest, depth); end == 0 {
+				break
+			}
+			head, tail := rest[:end], rest[end:]
+			if inString {
+				head, tail = head+`" +`, `"`+tail
+			}
+			out.WriteString(strings.TrimRight(head, " ") + "\n")
+			rest = indent + strings.TrimLeft(tail, " ")
+		}
+		out.WriteString(rest)
+	}
+	return out.Bytes()
+}
+
+// lineEnd returns the best end of a line that is too long, the number of brackets that are open there, and whether
+// it is in a string. depth is the number at the start of the line. The end is 0 if the line is short.
+func lineEnd(line string, depth int) (end, open int, inString bool) {
+	limit := columns - 3*strings.Count(line, "\t")
+	if len(line) <= limit+1 { // with the line feed
+		return 0, depth, false
+	}
+	best, before := 1<<10, token.ILLEGAL
+	files := token.NewFileSet()
+	var s scanner.Scanner
+	s.Init(files.AddFile("", -1, len(line)), []byte(line), nil, 0)
+	for {
+		pos, tok, text := s.Scan()
+		at := files.Position(pos).Offset
+		cost := best + 1
+		switch tok {
+		case token.EOF:
+			return end, open, inString
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			depth++
+			cost, text = 1<<8+depth, "("
+		case token.PERIOD:
+			if before == token.RPAREN { // of a chain of calls
+				cost, text = 1<<9+depth, "."
+			}
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			if depth--; depth == 0 && end > 0 && (strings.HasPrefix(line, "func ") || strings.HasPrefix(line, "var ")) {
+				return end, open, inString // rather among the parameters than among the results
+			}
+		case token.LAND, token.LOR:
+			cost, text = 2*depth, "&&"
+		case token.EQL:
+			cost, text = 2*depth+2, "=="
+		case token.COMMA:
+			if cost, text = 2*depth+1, ","; depth == 0 && !strings.HasPrefix(strings.TrimLeft(line, "\t"), "case ") {
+				cost = best + 1
+			}
+		case token.STRING:
+			if room := line[at:min(max(limit-len(`" +`), at), len(line))]; depth > 0 && (end == 0 || best > 1<<8) && at+len(text) > limit {
+				word := max(strings.LastIndexByte(room, ' '), 0)
+				if word == 0 {
+					word = max(strings.LastIndexByte(room, '.'), 0) // of a path
+				}
+				if word > 0 {
+					return at + word + 1, depth, true
+				}
+			}
+		default:
+		}
+		if at+len(text) <= limit && cost <= best {
+			best, end, open = cost, at+len(text), depth
+		}
+		before = tok
+	}
+}
