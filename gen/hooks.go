@@ -1,14 +1,16 @@
 package gen
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
-	"go/printer"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
+
+// hookDeclaration is the declaration of the type of a hook in generated code: var _ func(…) = name.
+var hookDeclaration = regexp.MustCompile(`(?m)^var _ func((?s:.+?)) = (\w+)$`)
 
 // UnwrittenHooks returns the hooks that generated files call and that no Go file beside
 // them declares, each as a line with its folder and signature. The compiler reports them too, but only by name.
@@ -18,45 +20,16 @@ func UnwrittenHooks(files []File) []string {
 		if filepath.Base(f.Path) != "decoder.gen.go" {
 			continue
 		}
-		fset := token.NewFileSet()
-		parsed, err := parser.ParseFile(fset, f.Path, f.Data, 0)
-		if err != nil {
-			continue // the compiler reports the error
-		}
 		folder := filepath.Dir(f.Path)
 		written := functionsIn(folder)
-		for _, d := range parsed.Decls {
-			name, typ, ok := hookDeclaration(d)
-			if !ok || written[name] {
-				continue
+		for _, d := range hookDeclaration.FindAllStringSubmatch(string(f.Data), -1) {
+			if signature, name := strings.Join(strings.Fields(d[1]), " "), d[2]; !written[name] {
+				out = append(out, folder+": write this hook: func "+name+signature)
+				written[name] = true // report it once
 			}
-			var text bytes.Buffer
-			if err := printer.Fprint(&text, fset, typ); err == nil {
-				out = append(out, folder+": write this hook: "+strings.Replace(text.String(), "func", "func "+name, 1))
-			}
-			written[name] = true // report it once
 		}
 	}
 	return out
-}
-
-// hookDeclaration returns the name and type of a hook from its declaration: var _ func(…) =
-// name.
-func hookDeclaration(d ast.Decl) (name string, typ *ast.FuncType, ok bool) {
-	g, ok := d.(*ast.GenDecl)
-	if !ok || g.Tok != token.VAR || len(g.Specs) != 1 {
-		return "", nil, false
-	}
-	spec := g.Specs[0].(*ast.ValueSpec)
-	typ, isFunc := spec.Type.(*ast.FuncType)
-	if !isFunc || len(spec.Values) != 1 {
-		return "", nil, false
-	}
-	id, isName := spec.Values[0].(*ast.Ident)
-	if !isName {
-		return "", nil, false
-	}
-	return id.Name, typ, true
 }
 
 // functionsIn returns the names of the functions, and of variables that may hold one, in

@@ -313,7 +313,8 @@ func messageValidateLoadAssignmentEndpoints2(p *resource.Path, m *endpointv3.Loc
 	}
 }
 
-// messageValidateLoadAssignmentEndpoints2LbEndpoints checks the rules about one LbEndpoint.
+// messageValidateLoadAssignmentEndpoints2LbEndpoints checks the rules about one
+// LbEndpoint.
 func messageValidateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint,
 	v *resource.Violations,
 ) {

@@ -98,8 +98,7 @@ func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *res
 
 // messageDecodeFilterChain reads one FilterChain.
 func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
-	m *listenerv3.FilterChain,
-	v *resource.Violations,
+	m *listenerv3.FilterChain, v *resource.Violations,
 ) FilterChain {
 	dc = dc.At(resource.ServerSide)
 	var s FilterChain
@@ -279,8 +278,7 @@ func messageValidate(dc *resource.DecodeContext, m *listenerv3.Listener, v *reso
 
 // messageValidateManager checks the rules about one HttpConnectionManager.
 func messageValidateManager(dc *resource.DecodeContext, p *resource.Path,
-	m *httpconnectionmanagerv3.HttpConnectionManager,
-	v *resource.Violations,
+	m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations,
 ) {
 	if m := m.GetRds(); m != nil {
 		if m.GetRouteConfigName() == "" {

@@ -368,8 +368,7 @@ func messageValidateWeightedClusters(p *resource.Path, m *routev3.WeightedCluste
 
 // messageValidateWeightedCluster checks the rules about one WeightedCluster.ClusterWeight.
 func messageValidateWeightedCluster(dc *resource.DecodeContext, p *resource.Path,
-	m *routev3.WeightedCluster_ClusterWeight,
-	v *resource.Violations,
+	m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations,
 ) {
 	if dc.Side() == resource.ClientSide && m.GetName() == "" {
 		v.Add(p.Field("name"), "", "must be set")

@@ -54,8 +54,7 @@ func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *res
 
 // messageDecodeRDS reads one RDS.
 func messageDecodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
-	m *routev3.ScopedRouteConfiguration,
-	v *resource.Violations,
+	m *routev3.ScopedRouteConfiguration, v *resource.Violations,
 ) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigurationName()
@@ -87,7 +86,8 @@ func messageValidate(m *routev3.ScopedRouteConfiguration, v *resource.Violations
 	}
 }
 
-// messageValidateKeyFragments checks the rules about one ScopedRouteConfiguration.Key.Fragment.
+// messageValidateKeyFragments checks the rules about one
+// ScopedRouteConfiguration.Key.Fragment.
 func messageValidateKeyFragments(p *resource.Path, m *routev3.ScopedRouteConfiguration_Key_Fragment,
 	v *resource.Violations,
 ) {

@@ -84,13 +84,3 @@ func headerInputs() []Input {
 		{"IgnoreCase", []string{"string_match.ignore_case"}},
 	}
 }
-
-// conversionNames are the names of [Conversions].
-func conversionNames() []string {
-	conversions := Conversions()
-	names := make([]string, len(conversions))
-	for i, c := range conversions {
-		names[i] = c.Name
-	}
-	return names
-}

@@ -1,21 +1,12 @@
 package descriptor
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
-
-// trees are the structs that the mappings of the language are read into.
-func trees() map[string]any {
-	return map[string]any{
-		"descriptor": Descriptor{}, "resource": Resource{}, "field": Field{}, "pick": Pick{}, "case": Case{}, "struct": Struct{},
-		"keep_if": Keep{}, "stop_if": Stop{}, "rule": Rule{}, "when": Cond{}, "ref": Ref{}, "hook": Hook{},
-	}
-}
 
 // language is the language with two keys of rules.
 func language() Language {
@@ -25,33 +16,16 @@ func language() Language {
 	})
 }
 
-// Every key has a place in the tree, and every place in the tree a key.
-func TestLanguageAndTree(t *testing.T) {
-	for _, m := range language() {
-		tree, ok := trees()[m.Name]
-		if !ok {
-			t.Errorf("mapping %s has no struct", m.Name)
-			continue
-		}
-		var tags []string
-		for field := range reflect.TypeOf(tree).Fields() {
-			switch tag := field.Tag.Get("key"); tag {
-			case "", ".":
-			case "*":
-				tags = append(tags, "in", "min")
-			default:
-				tags = append(tags, tag)
-			}
-		}
-		keys := names(m)
-		slices.Sort(tags)
-		slices.Sort(keys)
-		if !slices.Equal(tags, keys) {
-			t.Errorf("%s: keys %v, fields of the struct %v", m.Name, keys, tags)
+// The choices of `as` are the conversions.
+func TestConversions(t *testing.T) {
+	as, _ := find(language().mapping("field"), "as")
+	for i, c := range Conversions() {
+		if i >= len(as.Choices) || as.Choices[i] != c.Name {
+			t.Errorf("choice %d of %v; want %s", i, as.Choices, c.Name)
 		}
 	}
-	if len(language()) != len(trees()) {
-		t.Errorf("%d mappings and %d structs", len(language()), len(trees()))
+	if len(as.Choices) != len(Conversions()) {
+		t.Errorf("%d choices and %d conversions", len(as.Choices), len(Conversions()))
 	}
 }
 
@@ -71,10 +45,10 @@ func TestLanguage(t *testing.T) {
 			}
 			nests := k.Kind == KindMapping || k.Kind == KindList || k.Kind == KindNamed
 			if nests != mappings[k.Of] {
-				t.Errorf("%s.%s: kind %d of %q", m.Name, k.Name, k.Kind, k.Of)
+				t.Errorf("%s.%s: kind %s of %q", m.Name, k.Name, k.Kind, k.Of)
 			}
 			if (k.Kind == KindChoice) != (len(k.Choices) > 0) {
-				t.Errorf("%s.%s: kind %d with choices %v", m.Name, k.Name, k.Kind, k.Choices)
+				t.Errorf("%s.%s: kind %s with choices %v", m.Name, k.Name, k.Kind, k.Choices)
 			}
 			for _, with := range k.With {
 				if _, ok := find(m, with); !ok {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -36,9 +37,11 @@ func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
 		w.named(n, k, v)
 	case KindPairs:
 		v.Set(reflect.ValueOf(w.pairs(n, k)))
-	case KindPaths, KindMessages, KindLiterals, KindUnique, KindValues:
-		v.Set(reflect.ValueOf(w.texts(n, k)))
 	default:
+		if _, list := lists()[k.Kind]; list {
+			v.Set(reflect.ValueOf(w.texts(n, k)))
+			return
+		}
 		switch v.Interface().(type) {
 		case Flag:
 			v.Set(reflect.ValueOf(w.flag(n, k)))
@@ -52,12 +55,11 @@ func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
 
 // texts reads one scalar or a list of them.
 func (w *walker) texts(n *yaml.Node, k Key) []Text {
-	one, many := elementKinds(k.Kind)
-	k.Kind = one
-	if n.Kind != yaml.SequenceNode {
+	kinds := lists()[k.Kind]
+	if k.Kind = kinds.one; n.Kind != yaml.SequenceNode {
 		return []Text{w.text(n, k)}
 	}
-	k.Kind = many
+	k.Kind = kinds.many
 	if len(n.Content) == 0 {
 		w.bag.Add(w.position(n), diag.BadValue, "%s is an empty list", k.Name)
 	}
@@ -68,18 +70,13 @@ func (w *walker) texts(n *yaml.Node, k Key) []Text {
 	return out
 }
 
-// elementKinds returns the kinds of a single value and of each list element, for a kind
-// that accepts both.
-func elementKinds(k Kind) (one, many Kind) {
-	switch k {
-	case KindPaths:
-		return KindPath, KindPath
-	case KindMessages:
-		return KindMessage, KindMessage
-	case KindUnique:
-		return KindTrue, KindPath
-	default:
-		return KindLiteral, KindLiteral
+// listKinds are the kinds of a single value and of each element, for a kind that accepts a value or a list.
+type listKinds struct{ one, many Kind }
+
+func lists() map[Kind]listKinds {
+	return map[Kind]listKinds{
+		KindPaths: {KindPath, KindPath}, KindMessages: {KindMessage, KindMessage}, KindUnique: {KindTrue, KindPath},
+		KindValues: {KindLiteral, KindLiteral}, KindLiterals: {KindLiteral, KindLiteral},
 	}
 }
 
@@ -100,7 +97,7 @@ func (w *walker) text(n *yaml.Node, k Key) Text {
 		if len(k.Choices) > 1 {
 			hint = diag.Suggest(t.Value, k.Choices)
 		}
-		w.bag.AddHint(t.Pos, diag.BadValue, hint, "%s = %q; must be %s", k.Name, t.Value, either(k.Choices))
+		w.bag.AddHint(t.Pos, diag.BadValue, hint, "%s = %q; must be %s", k.Name, t.Value, either(k.Choices, `"`))
 	case ok && want.fits != nil && !want.fits(t.Value):
 		w.bag.Add(t.Pos, want.code, "%s = %q; must be %s", k.Name, t.Value, want.what)
 	default:
@@ -114,27 +111,33 @@ func (w *walker) text(n *yaml.Node, k Key) Text {
 
 // scalarKind describes how to recognize a kind of scalar.
 type scalarKind struct {
-	what string
-	tags []string
-	fits func(string) bool // nil: any
-	code diag.Code
+	what   string
+	tags   []string
+	fits   func(string) bool // nil: any
+	code   diag.Code
+	schema object
 }
 
-func scalarKinds() map[Kind]scalarKind {
-	str, scalar := []string{"!!str"}, []string{"!!str", "!!int", "!!float", "!!bool"}
+var scalarKinds = sync.OnceValue(func() map[Kind]scalarKind {
+	str, scalar, boolean := []string{"!!str"}, []string{"!!str", "!!int", "!!float", "!!bool"}, []string{"!!bool"}
+	text := func(pattern string) object { return object{"type": "string", "pattern": pattern} }
+	identifier := text(`^[\p{L}_][\p{L}\p{Nd}_]*$`)
+	identifier["not"] = object{"enum": reserved()}
+	const name = `[A-Za-z_][A-Za-z0-9_]*` // of protobuf
+	size := object{"type": "integer", "minimum": 0, "maximum": maxLength}
 	return map[Kind]scalarKind{
-		KindText:    {"non-empty text", str, func(s string) bool { return strings.TrimSpace(s) != "" }, diag.BadValue},
-		KindChoice:  {"text", str, nil, diag.BadValue},
-		KindFlag:    {"true or false", []string{"!!bool"}, nil, diag.BadValue},
-		KindTrue:    {"true", []string{"!!bool"}, func(s string) bool { return strings.EqualFold(s, "true") }, diag.BadValue},
-		KindSize:    {"a whole number that is not negative", []string{"!!int"}, isSize, diag.BadValue},
-		KindName:    {"an exported Go identifier", str, isExported, diag.BadIdentifier},
-		KindFunc:    {"a Go identifier", str, isIdentifier, diag.BadIdentifier},
-		KindMessage: {"the full name of a message", str, isMessage, diag.BadValue},
-		KindPath:    {"a path: names separated by dots", str, isPath, diag.BadValue},
-		KindLiteral: {"text, a number or a bool", scalar, nil, diag.BadValue},
+		KindText:    {"non-empty text", str, func(s string) bool { return strings.TrimSpace(s) != "" }, diag.BadValue, text(`\S`)},
+		KindChoice:  {"text", str, nil, diag.BadValue, nil},
+		KindFlag:    {"true or false", boolean, nil, diag.BadValue, object{"type": "boolean"}},
+		KindTrue:    {"true", boolean, func(s string) bool { return strings.EqualFold(s, "true") }, diag.BadValue, object{"const": true}},
+		KindSize:    {"a whole number that is not negative", []string{"!!int"}, isSize, diag.BadValue, size},
+		KindName:    {"an exported Go identifier", str, isExported, diag.BadIdentifier, text(`^\p{Lu}[\p{L}\p{Nd}_]*$`)},
+		KindFunc:    {"a Go identifier", str, isIdentifier, diag.BadIdentifier, identifier},
+		KindMessage: {"the full name of a message", str, isMessage, diag.BadValue, text(`^` + name + `(\.` + name + `)+$`)},
+		KindPath:    {"a path: names separated by dots", str, isPath, diag.BadValue, text(`^` + name + `(\.` + name + `)*$`)},
+		KindLiteral: {"text, a number or a bool", scalar, nil, diag.BadValue, object{"type": []string{"string", "number", "boolean"}}},
 	}
-}
+})
 
 // maxLength bounds lengths that a descriptor states.
 const maxLength = math.MaxInt32

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 )
 
@@ -99,57 +100,23 @@ func requireOne(keys []string) []object {
 
 // keySchema returns the schema of a key's value.
 func keySchema(k Key) object {
-	ref := object{"$ref": "#/definitions/" + k.Of}
+	ref, scalars := object{"$ref": "#/definitions/" + k.Of}, scalarKinds()
 	switch k.Kind {
 	case KindChoice:
 		return object{"enum": k.Choices}
-	case KindFlag:
-		return object{"type": "boolean"}
 	case KindMapping:
 		return object{"allOf": []object{ref}}
 	case KindList:
 		return object{"type": []string{"array", "null"}, "items": ref}
 	case KindNamed:
-		return object{"type": []string{"object", "null"}, "propertyNames": scalarSchema(KindName), "additionalProperties": ref}
+		return object{"type": []string{"object", "null"}, "propertyNames": scalars[KindName].schema, "additionalProperties": ref}
 	case KindPairs:
-		return object{"type": "object", "propertyNames": scalarSchema(KindPath), "additionalProperties": scalarSchema(KindLiteral)}
-	case KindPaths, KindMessages, KindLiterals, KindUnique, KindValues:
-		one, many := elementKinds(k.Kind)
-		return object{"anyOf": []object{scalarSchema(one), {"type": "array", "minItems": 1, "items": scalarSchema(many)}}}
+		return object{"type": "object", "propertyNames": scalars[KindPath].schema, "additionalProperties": scalars[KindLiteral].schema}
 	default:
-		return scalarSchema(k.Kind)
-	}
-}
-
-// The identifiers of Go and of protobuf, as regular expressions.
-const (
-	identifierPattern = `[\p{L}_][\p{L}\p{Nd}_]*`
-	exportedPattern   = `\p{Lu}[\p{L}\p{Nd}_]*`
-	protoPattern      = `[A-Za-z_][A-Za-z0-9_]*`
-)
-
-// scalarSchema is a kind of scalar.
-func scalarSchema(k Kind) object {
-	text := func(pattern string) object { return object{"type": "string", "pattern": pattern} }
-	switch k {
-	case KindTrue:
-		return object{"const": true}
-	case KindSize:
-		return object{"type": "integer", "minimum": 0, "maximum": maxLength}
-	case KindName:
-		return text("^" + exportedPattern + "$")
-	case KindFunc:
-		s := text("^" + identifierPattern + "$")
-		s["not"] = object{"enum": reserved()}
-		return s
-	case KindMessage:
-		return text(`^` + protoPattern + `(\.` + protoPattern + `)+$`)
-	case KindPath:
-		return text(`^` + protoPattern + `(\.` + protoPattern + `)*$`)
-	case KindLiteral:
-		return object{"type": []string{"string", "number", "boolean"}}
-	default:
-		return text(`\S`)
+		if list, ok := lists()[k.Kind]; ok {
+			return object{"anyOf": []object{scalars[list.one].schema, {"type": "array", "minItems": 1, "items": scalars[list.many].schema}}}
+		}
+		return maps.Clone(scalars[k.Kind].schema)
 	}
 }
 

@@ -4,20 +4,18 @@ import "strings"
 
 // Takes describes the values that k accepts.
 func (k Key) Takes() string {
+	of := "[" + k.Of + "](#" + k.Of + ")"
 	switch k.Kind {
 	case KindChoice:
-		return code(k.Choices)
+		return either(k.Choices, "`")
 	case KindMapping:
-		return "a mapping: [" + k.Of + "](#" + k.Of + ")"
+		return "a mapping: " + of
 	case KindList:
-		return "a list of mappings: [" + k.Of + "](#" + k.Of + ")"
+		return "a list of mappings: " + of
 	case KindNamed:
-		return "a mapping of names to mappings: [" + k.Of + "](#" + k.Of + ")"
+		return "a mapping of names to mappings: " + of
 	case KindPairs:
 		return "a mapping of paths to values"
-	case KindPaths, KindMessages, KindLiterals:
-		one, _ := elementKinds(k.Kind)
-		return scalarKinds()[one].what + ", or a list of them"
 	case KindUnique:
 		return "`true`, or a list of paths"
 	case KindValues:
@@ -25,34 +23,21 @@ func (k Key) Takes() string {
 	case KindTrue:
 		return "`true`"
 	default:
+		if list, ok := lists()[k.Kind]; ok {
+			return scalarKinds()[list.one].what + ", or a list of them"
+		}
 		return scalarKinds()[k.Kind].what
 	}
 }
 
-// code joins words as code: "`a`, `b` or `c`".
-func code(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = "`" + w + "`"
-	}
-	return join(quoted)
-}
-
-// either joins words to `"a", "b" or "c"`.
-func either(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = `"` + w + `"`
-	}
-	return join(quoted)
-}
-
-func join(words []string) string {
+// either joins words in quotes to `"a", "b" or "c"`.
+func either(words []string, quote string) string {
 	last := len(words) - 1
-	if last == 0 {
-		return words[0]
+	text := quote + words[last] + quote
+	if last > 0 {
+		text = quote + strings.Join(words[:last], quote+", "+quote) + quote + " or " + text
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return text
 }
 
 // Beside describes the keys that k requires or excludes in its mapping m. It returns "" if
@@ -63,7 +48,7 @@ func (k Key) Beside(m Mapping) string {
 		out = append(out, "required")
 	}
 	if len(k.With) > 0 {
-		out = append(out, "needs "+code(k.With))
+		out = append(out, "needs "+either(k.With, "`"))
 	}
 	if k.Group != "" && k.Group == m.Need {
 		out = append(out, "exactly one of: "+k.Group)

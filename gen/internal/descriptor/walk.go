@@ -78,17 +78,11 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 		}
 		groups[k.Group] = k.Name
 		if len(k.With) > 0 && !slices.ContainsFunc(k.With, func(s string) bool { return seen[s] != nil }) {
-			w.bag.Add(w.position(at), diag.MissingKey, "key %q of %s needs the key %s", k.Name, m.Name, either(k.With))
+			w.bag.Add(w.position(at), diag.MissingKey, "key %q of %s needs the key %s", k.Name, m.Name, either(k.With, `"`))
 		}
 	}
 	if _, ok := groups[m.Need]; !ok && m.Need != "" {
-		var choice []string
-		for _, k := range m.Keys {
-			if k.Group == m.Need {
-				choice = append(choice, k.Name)
-			}
-		}
-		w.bag.Add(w.position(n), diag.MissingKey, "%s needs one of the keys %s", m.Name, either(choice))
+		w.bag.Add(w.position(n), diag.MissingKey, "%s needs one of the keys %s", m.Name, either(group(m, m.Need, ""), `"`))
 	}
 }
 
@@ -186,20 +180,8 @@ func describe(n *yaml.Node) string {
 	case yaml.AliasNode:
 		return "an alias, which descriptors cannot have"
 	default:
-		return describeScalar(n)
+		tag := n.ShortTag()
+		scalars := map[string]string{"!!null": "empty", "!!bool": "a bool", "!!int": "a number", "!!float": "a number", "!!str": "text"}
+		return cmp.Or(scalars[tag], "tagged "+tag)
 	}
-}
-
-func describeScalar(n *yaml.Node) string {
-	switch n.ShortTag() {
-	case "!!null":
-		return "empty"
-	case "!!bool":
-		return "a bool"
-	case "!!int", "!!float":
-		return "a number"
-	case "!!str":
-		return "text"
-	}
-	return "tagged " + n.ShortTag()
 }

@@ -52,14 +52,14 @@ func (e *emitter) decode() jen.Code {
 	if e.wireTest {
 		result = e.Src("resource.Update")
 	}
-	return e.Src("func decode(dc *resource.DecodeContext, body []byte) ($, error) {\n$\nu := &Update{meta: dc.Meta(body)}\n$$\n$return u, nil\n}",
-		result, e.readMessage(), e.Src(created), steps, checked)
+	return e.Src("func $(dc *resource.DecodeContext, body []byte) ($, error) {\n$\nu := &Update{meta: dc.Meta(body)}\n$$\n$return u, nil\n}",
+		e.named("decode"), result, e.readMessage(), e.Src(created), steps, checked)
 }
 
 // decodeSteps are rules, fields, rules about Go fields and finish hooks, in this
 // order.
 func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
-	call := func(fn, name, arg string) {
+	call := func(receiver, name, arg string) {
 		n := e.needs[name]
 		before, after := "", ""
 		if n.dc {
@@ -68,16 +68,16 @@ func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 		if n.violations {
 			after, violations = ", v", true
 		}
-		steps = append(steps, e.Src(fn+"("+before+arg+after+")"))
+		steps = append(steps, e.Src(receiver+e.named(name)+"("+before+arg+after+")"))
 	}
 	if e.pkg.Update.Rules != nil {
-		call("validate", "validate", "m")
+		call("", "validate", "m")
 	}
 	if len(e.pkg.Update.Fields) > 0 {
-		call("u.decode", "decode", "m")
+		call("u.", "decode", "m")
 	}
 	if len(e.pkg.GoChecks) > 0 {
-		call("validateUpdate", "validateUpdate", "u")
+		call("", "validateUpdate", "u")
 	}
 	for _, h := range e.pkg.Checkers {
 		steps = append(steps, e.Src("$(dc, u, v)", h))
@@ -96,21 +96,21 @@ func (e *emitter) decodeUpdate() jen.Code {
 	for _, field := range e.pkg.Update.Fields {
 		body = append(body, f.field("u", field)...)
 	}
-	return f.declare("decode reads the fields of the update.", "(u *Update) ", "m", e.view(e.pkg.Message), "", body)
+	return f.declare("reads the fields of the update.", "(u *Update) ", "m", e.view(e.pkg.Message), "", body)
 }
 
 // decodeStruct writes the function that decodes a struct from its message.
 func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	f := e.fn("decode"+s.Name, false)
 	f.of = s.Message
-	doc, result, target := f.name+" reads one "+s.Name+".", s.Name, ""
+	doc, result, target := "reads one "+s.Name, s.Name, ""
 	var body []jen.Code
 	switch {
 	case s.Keep != nil:
-		doc = f.name + " reads one " + s.Name + ", and reports whether it is kept."
+		doc += ", and reports whether it is kept"
 		result = "(" + s.Name + ", bool)"
 	case e.fillsPlace(s):
-		doc = f.name + " reads one " + s.Name + " into its place in a list."
+		doc += " into its place in a list"
 		result, target = "", "s *"+s.Name+", "
 	}
 	if e.isLiteral(s) {
@@ -126,7 +126,8 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	if len(s.Fields) == 0 && s.Rules == nil && s.Keep == nil {
 		m = "_"
 	}
-	return f.documented(doc, "func $($$) $ {\n$\n}", f.name, target, list(f.params(m, e.view(s.Message))...), result, body)
+	name := f.named(f.name)
+	return f.documented(name+" "+doc+".", "func $($$) $ {\n$\n}", name, target, list(f.params(m, e.view(s.Message))...), result, body)
 }
 
 // isLiteral reports whether one composite literal decodes a struct.
@@ -189,7 +190,7 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 		drop = f.Src("s.$ $ 0", first.GoName(), below)
 	default:
 		first = k.NonEmpty
-		drop = f.GoEmpty(first, jen.Op("s."+first.GoName()))
+		drop = f.valueSet(first, "s."+first.GoName(), false)
 	}
 	if first != nil {
 		body = f.field("s", first)
@@ -214,10 +215,7 @@ func (f *Func) fields(body []jen.Code, fields []*model.Field, but *model.Field) 
 // stop ends the function where the rest of a struct is not read.
 func (f *Func) stop(s *model.Stop, result jen.Code) jen.Code {
 	d := s.NonEmpty
-	cond := f.Src("s.$ != \"\"", d.GoName())
-	if d.List || d.IsMap() || d.Class() != model.String && d.Class() != model.NoClass {
-		cond = f.Src("len(s.$) > 0", d.GoName())
-	}
+	cond := f.valueSet(d, "s."+d.GoName(), true)
 	if s.Profile != "" {
 		cond = f.Src("$ && $", f.profile(s.Profile), cond)
 	}
@@ -231,7 +229,8 @@ func (e *emitter) pick(s model.Step) jen.Code {
 		elements = e.Src("wire.Each(list)")
 	}
 	fits := e.And(e.conds("x", model.Cond{Tests: s.Pick.Tests})...)
-	return e.documented(s.Pick.Func+" chooses the first element that fits.",
+	name := e.named(s.Pick.Func)
+	return e.documented(name+" chooses the first element that fits.",
 		"func $(list []$) $ {\nfor _, x := range $ {\nif $ {\nreturn x\n}\n}\nreturn nil\n}",
-		s.Pick.Func, e.element(s.Field), e.view(s.Field.Message), elements, fits)
+		name, e.element(s.Field), e.view(s.Field.Message), elements, fits)
 }

@@ -25,7 +25,8 @@ func (e *emitter) enumType(enum *model.Enum) []jen.Code {
 
 // decodeEnum writes the function that checks the number of an enum.
 func (e *emitter) decodeEnum(enum *model.Enum) jen.Code {
-	doc, before, after := "decode"+enum.Name+" reads one "+enum.Name, "p resource.Path, ", ", v *resource.Violations"
+	name := e.named("decode" + enum.Name)
+	doc, before, after := name+" reads one "+enum.Name, "p resource.Path, ", ", v *resource.Violations"
 	var other jen.Code
 	if o := enum.Otherwise; o != nil {
 		doc, before, after = doc+"; any other number is "+o.Name, "", ""
@@ -46,5 +47,5 @@ func (e *emitter) decodeEnum(enum *model.Enum) jen.Code {
 		check = e.Src("if x != $ {\n$\n}", values[0], other)
 	}
 	return e.documented(doc+".", "func $($x $$) $ {\n$\nreturn $(x)\n}",
-		"decode"+enum.Name, e.Src(before), e.ident(enum.Enum.GoIdent), e.Src(after), enum.Name, check, enum.Name)
+		name, e.Src(before), e.ident(enum.Enum.GoIdent), e.Src(after), enum.Name, check, enum.Name)
 }

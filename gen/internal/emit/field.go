@@ -123,9 +123,9 @@ func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, valu
 		return f.conversion(v.Conversion, x, at, d)
 	case model.EnumOf:
 		if v.Enum.Otherwise != nil {
-			return nil, f.Src("$($)", "decode"+v.Enum.Name, x)
+			return nil, f.Src("$($)", f.named("decode"+v.Enum.Name), x)
 		}
-		return nil, f.Src("$($, $, v)", "decode"+v.Enum.Name, f.path(at), x)
+		return nil, f.Src("$($, $, v)", f.named("decode"+v.Enum.Name), f.path(at), x)
 	case model.StructOf:
 		return f.call("decode"+v.Struct.Name, at, x)
 	case model.OneofOf:

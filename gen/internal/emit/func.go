@@ -25,14 +25,15 @@ func (e *emitter) fn(name string, root bool) *Func {
 	return &Func{emitter: e, name: name, root: root, variables: make(map[string]int)}
 }
 
-// declare writes the function: its parameters, m among them, and the path of the update in a
+// declare writes the function with its documentation, which begins with its name: its parameters, m among them, and the path of the update in a
 // root function that needs one.
 func (f *Func) declare(doc, receiver, m string, typ jen.Code, result any, body []jen.Code) jen.Code {
 	params, n := f.params(m, typ), f.needs[f.name]
 	if f.root && n.path {
 		body = append([]jen.Code{f.Src("var p resource.Path // the message itself")}, body...)
 	}
-	return f.documented(doc, "func $$($) $ {\n$\n}", receiver, f.name, list(params...), result, body)
+	name := f.named(f.name)
+	return f.documented(name+" "+doc, "func $$($) $ {\n$\n}", receiver, name, list(params...), result, body)
 }
 
 // params are the function's parameters in their order, about a value m of type t.
@@ -66,7 +67,7 @@ func (f *Func) meta() string {
 // variables that the call needs.
 func (f *Func) call(name string, at Place, x jen.Code) (pre []jen.Code, call *jen.Statement) {
 	pre, args := f.arguments(name, at, x)
-	return pre, f.Src("$($)", name, list(args...))
+	return pre, f.Src("$($)", f.named(name), list(args...))
 }
 
 // arguments are those of [Func.call].

@@ -28,7 +28,7 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	if !always {
 		body = append(body, f.Src("return nil"))
 	}
-	return f.declare(f.name+" returns the case that applies, or nil if none applies.", "", "m", f.view(o.Message), o.Name, body)
+	return f.declare("returns the case that applies, or nil if none applies.", "", "m", f.view(o.Message), o.Name, body)
 }
 
 // addCase adds the code for the value of a case to body, and returns its condition.

@@ -21,7 +21,7 @@ func (e *emitter) Get(m any, p model.Path) *jen.Statement {
 		name, _ := s.Field.MethodName("Get")
 		out = e.Src("$.$()", out, name)
 		if s.Pick != nil {
-			out = e.Src("$($)", s.Pick.Func, out)
+			out = e.Src("$($)", e.named(s.Pick.Func), out)
 		}
 	}
 	return out

@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"go/ast"
-
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -21,53 +19,47 @@ func (f *Func) groupedField(d *model.Field, to string) []jen.Code {
 func (e *emitter) isSet(s *model.Struct) jen.Code {
 	fields := make([]jen.Code, len(s.Fields))
 	for i, f := range s.Fields {
-		fields[i] = e.fieldSet(f, "s."+f.GoName())
+		fields[i] = e.valueSet(f, "s."+f.GoName(), true)
 	}
 	return e.documented("isSet reports whether a field is not zero.", "func (s *$) isSet() bool {\nreturn $\n}",
 		s.Name, jen.Custom(jen.Options{Separator: "||\n"}, fields...))
 }
 
-// fieldSet reports whether a value of a field is not zero.
-func (e *emitter) fieldSet(f *model.Field, x string) jen.Code {
-	if f.List || f.IsMap() {
-		return e.Src("len($) > 0", x)
+// valueSet is the condition that x, the value of a field, is not zero, or that it is.
+func (e *emitter) valueSet(f *model.Field, x any, set bool) jen.Code {
+	not, equal, above := "", "!=", ">"
+	if !set {
+		not, equal, above = "!", "==", "=="
 	}
-	if f.Optional {
-		return e.Src("$ != nil", x)
+	class := f.Class()
+	if h, ok := f.Value.(model.HookOf); ok {
+		class = h.Class()
 	}
 	switch v := f.Value.(type) {
 	case model.OneofOf, model.InlineOf:
-		return e.Src("$ != nil", x)
-	case model.EnumOf:
-		return e.Src("$ != 0", x)
+		class = model.Any
 	case model.StructOf:
-		if v.Struct.Comparable {
-			return e.Src("$ != ($)", x, v.Struct.Name+"{}")
+		if !f.List && !f.IsMap() && !f.Optional && v.Struct.Comparable {
+			return e.Src("$ $ ($)", x, equal, v.Struct.Name+"{}")
 		}
-	case model.Plain:
-		return e.plainSet(v.Class, x)
-	case model.HookOf:
-		switch v.Hook.Type.Expr.(type) {
-		case *ast.MapType, *ast.StarExpr:
-			return e.Src("$ != nil", x)
+	case model.Converted:
+		if v.Conversion.Pointer {
+			class = model.Any
 		}
 	}
-	return e.Src("convert.IsSet($)", x)
-}
-
-func (e *emitter) plainSet(c model.Class, x string) jen.Code {
-	switch c {
-	case model.Bool:
-		return e.Src("$", x)
-	case model.String:
-		return e.Src(`$ != ""`, x)
-	case model.Bytes, model.JSON, model.JSONList:
-		return e.Src("len($) > 0", x)
-	case model.JSONValue:
-		return e.Src("$ != nil", x)
-	case model.Timestamp:
-		return e.Src("!$.IsZero()", x)
-	default:
-		return e.Src("$ != 0", x)
+	switch {
+	case f.List || f.IsMap() || class == model.Bytes || class == model.JSON || class == model.JSONList:
+		return e.Src("len($) $ 0", x, above)
+	case f.Optional || class == model.JSONValue || class == model.Any:
+		return e.Src("$ $ nil", x, equal)
+	case class == model.NoClass:
+		return e.Src("$convert.IsSet($)", not, x)
+	case class == model.String:
+		return e.Src(`$ $ ""`, x, equal)
+	case class == model.Bool:
+		return e.Src("$$", not, x)
+	case class == model.Timestamp:
+		return e.Src("$$.IsZero()", map[bool]string{true: "!"}[set], x)
 	}
+	return e.Src("$ $ 0", x, equal)
 }

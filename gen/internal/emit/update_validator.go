@@ -16,7 +16,7 @@ func (e *emitter) goChecks() jen.Code {
 		code := f.goCheck(c)
 		body = append(body, f.When(f.context(c.When), code)...)
 	}
-	return f.declare("validateUpdate checks the rules about the fields of the update.", "", "u", jen.Op("*Update"), "", body)
+	return f.declare("checks the rules about the fields of the update.", "", "u", jen.Op("*Update"), "", body)
 }
 
 // goCheck writes one rule.
@@ -31,19 +31,7 @@ func (f *Func) goCheck(c *model.GoCheck) []jen.Code {
 }
 
 // GoEmpty is the condition that a field has the value that means nothing.
-func (f *Func) GoEmpty(d *model.Field, x jen.Code) *jen.Statement {
-	switch class := d.Class(); {
-	case d.List || d.IsMap() || class == model.Bytes || class == model.JSON || class == model.JSONList:
-		return f.Src("len($) == 0", x)
-	case d.Optional || class == model.NoClass || class == model.JSONValue:
-		return f.Src("$ == nil", x)
-	case class == model.String:
-		return f.Src("$ == \"\"", x)
-	case class == model.Bool:
-		return f.Src("!$", x)
-	}
-	return f.Src("$ == 0", x)
-}
+func (f *Func) GoEmpty(d *model.Field, x jen.Code) jen.Code { return f.valueSet(d, x, false) }
 
 // GoEach runs body for every value that the steps lead to from x. The elements of a
 // slice at the end are single values only if last is true.

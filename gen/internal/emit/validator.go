@@ -50,7 +50,7 @@ func (e *emitter) validator() []jen.Code {
 		out = append(out, e.goChecks())
 	}
 	for i, p := range e.patterns {
-		out = append(out, e.Src("var $ = regexp.MustCompile($)", patternName(i), jen.Lit(p)))
+		out = append(out, e.Src("var $ = regexp.MustCompile($)", e.patternName(i), jen.Lit(p)))
 	}
 	return out
 }
@@ -61,10 +61,10 @@ func (e *emitter) Pattern(p string) string {
 	if i < 0 {
 		i, e.patterns = len(e.patterns), append(e.patterns, p)
 	}
-	return patternName(i)
+	return e.patternName(i)
 }
 
-func patternName(i int) string { return fmt.Sprint("rulePattern", i+1) }
+func (e *emitter) patternName(i int) string { return e.named(fmt.Sprint("rulePattern", i+1)) }
 
 // scope writes the function that checks one message, and those for the messages
 // in its repeated fields.
@@ -78,7 +78,7 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 		})
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
 	}
-	doc := s.Func + " checks the rules about one " + model.Short(s.Message) + "."
+	doc := "checks the rules about one " + model.Short(s.Message) + "."
 	out := append(make([]jen.Code, 0, 1+len(s.Under)), f.declare(doc, "", "m", e.view(s.Message), "", body))
 	for _, u := range s.Under {
 		out = append(out, e.scope(u.Scope, false)...)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -69,24 +70,11 @@ func classOf(f *protogen.Field) Class {
 }
 
 func messageClass(name protoreflect.FullName) Class {
-	switch name {
-	case "google.protobuf.Duration":
-		return Duration
-	case "google.protobuf.Timestamp":
-		return Timestamp
-	case "google.protobuf.Struct":
-		return JSON
-	case "google.protobuf.Value":
-		return JSONValue
-	case "google.protobuf.ListValue":
-		return JSONList
-	case "google.protobuf.Any":
-		return Any
+	known := map[protoreflect.FullName]Class{
+		"google.protobuf.Duration": Duration, "google.protobuf.Timestamp": Timestamp, "google.protobuf.Struct": JSON,
+		"google.protobuf.Value": JSONValue, "google.protobuf.ListValue": JSONList, "google.protobuf.Any": Any,
 	}
-	if c, ok := wrappers()[name]; ok {
-		return c
-	}
-	return Message
+	return cmp.Or(known[name], wrappers()[name], Message)
 }
 
 func kindClass(k protoreflect.Kind) Class {

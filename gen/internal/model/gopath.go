@@ -123,11 +123,23 @@ func sameScope(name string, names []string) []string {
 // of a hook.
 func namesResources(f *Field) bool {
 	if h, ok := f.Value.(HookOf); ok {
-		t, named := h.Hook.Type.Expr.(*ast.Ident)
-		return named && t.Name == "string"
+		return h.Class() == String
 	}
 	v, plain := f.Value.(Plain)
 	return plain && v.Class == String && !f.Optional && !f.IsMap()
+}
+
+// Class is String for a text, Any for a map or pointer, which can be nil, and otherwise NoClass.
+func (h HookOf) Class() Class {
+	switch t := h.Hook.Type.Expr.(type) {
+	case *ast.Ident:
+		if t.Name == "string" {
+			return String
+		}
+	case *ast.MapType, *ast.StarExpr:
+		return Any
+	}
+	return NoClass
 }
 
 // CanBeEmpty reports whether the field has a value that means nothing.

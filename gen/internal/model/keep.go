@@ -1,7 +1,6 @@
 package model
 
 import (
-	"go/ast"
 	"slices"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
@@ -69,8 +68,7 @@ func (f *Field) hasLen() bool {
 	case Converted:
 		return v.Conversion.Type == "string"
 	case HookOf:
-		id, ok := v.Hook.Type.Expr.(*ast.Ident)
-		return ok && id.Name == "string" && !f.Optional
+		return v.Class() == String && !f.Optional
 	}
 	return false
 }

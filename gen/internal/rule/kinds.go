@@ -2,6 +2,7 @@ package rule
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -20,14 +21,14 @@ func Kinds() []model.RuleKind {
 	return out
 }
 
-// Language returns the descriptor language with all kinds of rules.
-func Language() descriptor.Language {
+// Language returns the descriptor language with all kinds of rules. It must not be changed.
+var Language = sync.OnceValue(func() descriptor.Language {
 	var keys []descriptor.Key
 	for _, k := range Kinds() {
 		keys = append(keys, k.Keys...)
 	}
 	return descriptor.NewLanguage(keys)
-}
+})
 
 // one is the key of a kind with a single key.
 func one(kind descriptor.Kind, name, doc string) []descriptor.Key {
