@@ -3,9 +3,9 @@
 // # The language
 //
 // A [Language] lists every mapping of a descriptor with its keys, the kinds of their values,
-// and their meaning. The walker that reads a descriptor knows the keys only from this list.
-// [Language.Schema] for editors and the reference are built from the same list. Package rule
-// adds the keys of the kinds of rules. [Conversions] lists the values of `as`.
+// and their meaning. It is made of the tags of the tree. [Language.Schema] for editors and the
+// reference are built from it. Package rule adds the keys of the kinds of rules. [Conversions]
+// lists the values of `as`.
 //
 // # The tree
 //

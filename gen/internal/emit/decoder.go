@@ -61,14 +61,8 @@ func (e *emitter) decode() jen.Code {
 func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 	call := func(receiver, name, arg string) {
 		n := e.needs[name]
-		before, after := "", ""
-		if n.dc {
-			before = "dc, "
-		}
-		if n.violations {
-			after, violations = ", v", true
-		}
-		steps = append(steps, e.Src(receiver+e.named(name)+"("+before+arg+after+")"))
+		n.meta, n.path, violations = false, false, violations || n.violations
+		steps = append(steps, e.Src("$($)", receiver+e.named(name), list(n.list(jen.Id("dc"), nil, nil, jen.Id(arg), jen.Id("v"))...)))
 	}
 	if e.pkg.Update.Rules != nil {
 		call("", "validate", "m")

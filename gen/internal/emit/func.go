@@ -38,22 +38,9 @@ func (f *Func) declare(doc, receiver, m string, typ jen.Code, result any, body [
 
 // params are the function's parameters in their order, about a value m of type t.
 func (f *Func) params(m string, t jen.Code) []jen.Code {
-	var out []jen.Code
 	n := f.needs[f.name]
-	if n.dc {
-		out = append(out, f.Src("dc *resource.DecodeContext"))
-	}
-	if n.meta && !f.root {
-		out = append(out, f.Src("meta *resource.Meta"))
-	}
-	if n.path && !f.root {
-		out = append(out, f.Src("p *resource.Path"))
-	}
-	out = append(out, f.Src("$ $", m, t))
-	if n.violations {
-		out = append(out, f.Src("v *resource.Violations"))
-	}
-	return out
+	n.meta, n.path = n.meta && !f.root, n.path && !f.root
+	return n.list(f.Src("dc *resource.DecodeContext"), f.Src("meta *resource.Meta"), f.Src("p *resource.Path"), f.Src("$ $", m, t), f.Src("v *resource.Violations"))
 }
 
 func (f *Func) meta() string {
@@ -72,23 +59,11 @@ func (f *Func) call(name string, at Place, x jen.Code) (pre []jen.Code, call *je
 
 // arguments are those of [Func.call].
 func (f *Func) arguments(name string, at Place, x jen.Code) (pre, args []jen.Code) {
-	n := f.needs[name]
-	if n.dc {
-		args = append(args, jen.Id("dc"))
-	}
-	if n.meta {
-		args = append(args, jen.Op(f.meta()))
-	}
+	n, p := f.needs[name], jen.Code(nil)
 	if n.path {
-		var p jen.Code
 		pre, p = f.pointer(at)
-		args = append(args, p)
 	}
-	args = append(args, x)
-	if n.violations {
-		args = append(args, jen.Id("v"))
-	}
-	return pre, args
+	return pre, n.list(jen.Id("dc"), jen.Op(f.meta()), p, x, jen.Id("v"))
 }
 
 // A Place is where a value stands: a field, dotted, below the path in a

@@ -3,6 +3,8 @@ package emit
 import (
 	"slices"
 
+	"github.com/dave/jennifer/jen"
+
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -11,6 +13,20 @@ type needs struct{ dc, meta, path, violations bool }
 
 func (n needs) or(o needs) needs {
 	return needs{n.dc || o.dc, n.meta || o.meta, n.path || o.path, n.violations || o.violations}
+}
+
+// list has those of the parameters or arguments of a function that it needs, and the value m.
+func (n needs) list(dc, meta, path, m, violations jen.Code) []jen.Code {
+	var out []jen.Code
+	for _, p := range []struct {
+		needed bool
+		code   jen.Code
+	}{{n.dc, dc}, {n.meta, meta}, {n.path, path}, {true, m}, {n.violations, violations}} {
+		if p.needed {
+			out = append(out, p.code)
+		}
+	}
+	return out
 }
 
 // reports are the needs of a function that adds a violation.

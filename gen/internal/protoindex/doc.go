@@ -7,10 +7,8 @@
 // Go package and its dependencies stand (`go list -deps`), and the descriptor
 // that protoc-gen-go wrote into each .pb.go is read from the source text. That
 // works offline, for packages that do not compile, and for Envoy's messages in
-// the same way as for anybody's. A package whose descriptors cannot be found in
-// its source is asked for them by running a program that imports it. A file
-// descriptor set, as protoc writes it, takes the place of all that where one is
-// given.
+// the same way as for anybody's. A file descriptor set, as protoc writes it, takes
+// the place of all that where one is given.
 //
 // # Names in Go
 //

@@ -141,20 +141,15 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 		return err
 	}
 	found := readStatic(listed)
-	missing := notDefined(packages, found)
+	defined := definedIn(found)
 	for _, p := range listed {
 		x.packages[p.ImportPath] = p
-		if wanted := packages[p.ImportPath]; len(wanted) > 0 && p.Error != nil {
-			delete(missing, p.ImportPath)
-			for _, m := range wanted {
+		for _, m := range packages[p.ImportPath] {
+			switch {
+			case p.Error != nil:
 				x.fail(m, fmt.Errorf("%w for %s: %s", ErrNoGoPackage, m, p.problem()))
-			}
-		}
-	}
-	if len(missing) > 0 {
-		for path, err := range probe(ctx, c.Dir, slices.Sorted(maps.Keys(missing)), found) {
-			for _, m := range packages[path] {
-				x.fail(m, err)
+			case defined[m] == "" && !has(found, p.ImportPath):
+				x.fail(m, fmt.Errorf("%w for %s: the source of %s has no descriptor that protoc-gen-go wrote; give a descriptor set", ErrNoGoPackage, m, p.ImportPath))
 			}
 		}
 	}
@@ -166,18 +161,14 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 	return nil
 }
 
-// notDefined are the packages of which a wanted message is not among files.
-func notDefined(packages map[string][]string, files map[string]file) map[string]bool {
-	defined := definedIn(files)
-	out := make(map[string]bool)
-	for path, wanted := range packages {
-		for _, m := range wanted {
-			if _, ok := defined[m]; !ok {
-				out[path] = true
-			}
+// has reports whether a file is of a Go package.
+func has(files map[string]file, importPath string) bool {
+	for _, f := range files {
+		if f.importPath == importPath {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 // fail records why a message is missing. The first reason is kept.

@@ -2,6 +2,8 @@ package rule
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -70,6 +72,12 @@ func (r length) Reach() model.Reach {
 
 // Wording implements [model.Rule].
 func (r length) Wording() string {
+	wording, _ := r.form()
+	return wording
+}
+
+// form is the wording and the condition of a violation, in which $ is the number.
+func (r length) form() (wording, broken string) {
 	count := func(n int) string {
 		name := [...]string{"element", "byte", "byte", "byte", "character"}[r.unit]
 		if n == 1 {
@@ -79,43 +87,37 @@ func (r length) Wording() string {
 	}
 	switch {
 	case r.min == 1 && r.max < 0:
-		return "must not be empty"
+		return "must not be empty", "$ == 0"
 	case r.max == 0:
-		return "must be empty"
+		return "must be empty", "$ > 0"
 	case r.max < 0:
-		return "must have at least " + count(r.min)
+		return "must have at least " + count(r.min), fmt.Sprint("$ < ", r.min)
 	case r.min == 0:
-		return "must have at most " + count(r.max)
+		return "must have at most " + count(r.max), fmt.Sprint("$ > ", r.max)
 	case r.min == r.max:
-		return "must have " + count(r.min)
+		return "must have " + count(r.min), fmt.Sprint("$ != ", r.min)
 	}
-	return fmt.Sprintf("must have between %d and %s", r.min, count(r.max))
+	return fmt.Sprintf("must have between %d and %s", r.min, count(r.max)), fmt.Sprintf("($ < %d || $ > %d)", r.min, r.max)
 }
 
 // Broken implements [emit.Condition].
 func (r length) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	text, n := r.unit >= textByte, f.Src("len($)", x)
-	if text {
+	if r.unit >= textByte {
 		shown = x
 	}
-	if r.unit == character {
-		n = f.Src("utf8.RuneCountInString($)", x)
-	}
+	_, form := r.form()
 	switch {
-	case r.max < 0 && r.min == 1 && text:
+	case shown != nil && form == "$ == 0":
 		return f.Src(`$ == ""`, x), shown
-	case r.max == 0 && text:
+	case shown != nil && form == "$ > 0":
 		return f.Src(`$ != ""`, x), shown
-	case r.max < 0 && r.min == 1:
-		return f.Src("$ == 0", n), shown
-	case r.max < 0:
-		return f.Src("$ < $", n, r.min), shown
-	case r.min == 0:
-		return f.Src("$ > $", n, r.max), shown
-	case r.min == r.max:
-		return f.Src("$ != $", n, r.min), shown
 	}
-	return f.Or(f.Src("$ < $", n, r.min), f.Src("$ > $", n, r.max)), shown
+	number := "len($)"
+	if r.unit == character {
+		number = "utf8.RuneCountInString($)"
+	}
+	form = strings.ReplaceAll(form, "$", number)
+	return f.Src(form, slices.Repeat([]any{x}, strings.Count(form, "$"))...), shown
 }
 
 // Limits implements [schema.Limited].
