@@ -161,13 +161,19 @@ func TestWatch(t *testing.T) {
 
 // An update of another Go type than the handle's is an error of the client, not a panic.
 func TestForeignUpdate(t *testing.T) {
-	c, _ := of(&script{states: []State{{Update: named(t, "a")}}})
+	c, _ := of(&script{states: []State{{Update: named(t, "a")}, {Update: named(t, "a")}}})
 	typ := Define(Spec[*RawUpdate[*structpb.Struct]]{Name: "test.T"})
+	n := 0
 	for ev := range typ.Watch(t.Context(), c, "a") {
-		if ev.Err == nil || ev.Update != nil {
-			t.Errorf("Watch yields %v", ev)
+		if ev.Err == nil || ev.Update != nil || ev.Changed {
+			t.Errorf("event %d is %+v; want an error, and no change of the update", n, ev)
 		}
-		break
+		if n++; n == 2 {
+			break
+		}
+	}
+	if n != 2 {
+		t.Errorf("Watch yields %d events; want one for each state", n)
 	}
 }
 

@@ -110,7 +110,7 @@ func (t TypeOf[U]) event(src Source, s State, last Update) Event[U] {
 	}
 	u, ok := t.Cast(s.Update)
 	if !ok {
-		return Event[U]{Err: fmt.Errorf("resource: the client has a %T for the type %s", s.Update, t.Name()), Changed: last != nil}
+		return Event[U]{Err: fmt.Errorf("resource: the client has a %T for the type %s", s.Update, t.Name())}
 	}
 	return Event[U]{Update: u, Ambient: s.Err, Changed: t.differ(src, last, s.Update), Origin: s.Origin}
 }

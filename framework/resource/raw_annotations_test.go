@@ -49,6 +49,21 @@ func TestAddMessageWithoutMethods(t *testing.T) {
 	}
 }
 
+// A list may have as many elements as its annotation allows.
+func TestAnnotationOfTheLengthOfAList(t *testing.T) {
+	for n, valid := range map[int]bool{1000: true, 1001: false} {
+		m := &routev3.VirtualHost{Name: "h", Domains: []string{"*"}}
+		for range n {
+			m.RequestHeadersToAdd = append(m.RequestHeadersToAdd, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "k"}})
+		}
+		var v resource.Violations
+		v.AddMessage(resource.Path{}, withoutMethods(t, m))
+		if got, want := v.Err(), m.ValidateAll(); (got == nil) != valid || (want == nil) != valid {
+			t.Errorf("%d headers: annotations: %v, ValidateAll: %v; want valid: %t", n, got, want, valid)
+		}
+	}
+}
+
 // The verdicts by annotations are those of ValidateAll, for random messages.
 func TestAnnotationsDifferential(t *testing.T) {
 	for _, m := range []proto.Message{

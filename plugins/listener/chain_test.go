@@ -36,6 +36,26 @@ func conn(local, remote string) listener.Conn {
 	return listener.Conn{Local: netip.MustParseAddrPort(local), Remote: netip.MustParseAddrPort(remote)}
 }
 
+// A program may remove filter chains from its copy of an update. Connections to those get the default.
+func TestFilterChainAfterChainsAreRemoved(t *testing.T) {
+	u := *decode(t, chains(
+		"first", `prefix_ranges { address_prefix: "10.0.0.0" prefix_len { value: 8 } }`,
+		"last", `prefix_ranges { address_prefix: "11.0.0.0" prefix_len { value: 8 } }`,
+	))
+	for _, left := range []int{2, 1, 0} {
+		u.FilterChains = u.FilterChains[:left]
+		for i, local := range []string{"10.0.0.1:80", "11.0.0.1:80"} {
+			want := "default"
+			if i < left {
+				want = u.FilterChains[i].Name
+			}
+			if got := u.FilterChain(conn(local, "1.1.1.1:1")); got == nil || got.Name != want {
+				t.Errorf("with %d chains, a connection to %s gets %+v; want the chain %s", left, local, got, want)
+			}
+		}
+	}
+}
+
 func TestFilterChain(t *testing.T) {
 	u := decode(t, chains(
 		"any", ``,

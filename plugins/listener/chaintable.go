@@ -35,10 +35,12 @@ func addrPort(a net.Addr) netip.AddrPort {
 // FilterChain is fast with any number of chains. It does not allocate and is safe for
 // concurrent use.
 func (u *Update) FilterChain(c Conn) *FilterChain {
-	if u == nil {
+	switch {
+	case u == nil:
 		return nil
-	}
-	if u.chains == nil && len(u.FilterChains) > 0 { // the update does not come from a decoder
+	case len(u.FilterChains) == 0:
+		return u.DefaultFilterChain
+	case u.chains == nil: // the update does not come from a decoder
 		return u.searched(c)
 	}
 	if i := u.chains.find(c.Local.Addr().Unmap(), c.Remote.Addr().Unmap(), c.Remote.Port()); i >= 0 && i < len(u.FilterChains) {
@@ -54,8 +56,7 @@ func (u *Update) searched(c Conn) *FilterChain {
 	return with.FilterChain(c)
 }
 
-// A chainTable finds the filter chain for a connection. It is immutable. A nil table finds
-// none.
+// A chainTable finds the filter chain for a connection. It is immutable.
 type chainTable struct{ destinations level[transports] }
 
 // The levels of the search, one after the other. A nil pointer is an empty level.
@@ -76,9 +77,6 @@ type (
 func (t *chainTable) Equal(*chainTable) bool { return true }
 
 func (t *chainTable) find(local, remote netip.Addr, port uint16) int {
-	if t == nil {
-		return -1
-	}
 	d := t.destinations.find(local)
 	if d == nil {
 		return -1

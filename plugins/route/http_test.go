@@ -133,6 +133,14 @@ func TestMatchHTTP(t *testing.T) {
 	}
 }
 
+// A request without a virtual host matches no route.
+func TestMatchHTTPWithoutAVirtualHost(t *testing.T) {
+	var h *route.VirtualHost
+	if got := h.MatchHTTP("/", request{}); got != -1 {
+		t.Errorf("a request matches route %d of no virtual host; want -1", got)
+	}
+}
+
 // TestHTTPErrors expects the violations to name the fields that are not supported.
 func TestHTTPErrors(t *testing.T) {
 	for text, want := range map[string]string{

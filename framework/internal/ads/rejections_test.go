@@ -270,6 +270,22 @@ func TestOtherContentDuringAPauseDoesNotProlongIt(t *testing.T) {
 	}
 }
 
+// The first few responses with other content end the pause: the control plane has changed something.
+func TestOtherContentDuringAPauseEndsIt(t *testing.T) {
+	r, now := newTestRejections(), time.Unix(0, 0)
+	r.pause(&now, 0, 42)
+	for d := range uint64(maxSpared) {
+		u := r.reject(&Response{Reject: "bad", Digest: d, Bad: []uint64{42}}, now)
+		if !now.Before(u.until) {
+			t.Fatalf("the NACK of repeated content %d waits until %v, want a pause after %v", d, u.until, now)
+		}
+		if u = r.reject(&Response{Reject: "bad", Digest: d + 1, Bad: []uint64{42}}, now); now.Before(u.until) {
+			t.Errorf("the NACK of new content %d waits until %v, want none", d+1, u.until)
+		}
+		u.answered(now)
+	}
+}
+
 // A response that comes while the NACK of the same content waits does not make it wait longer.
 func TestSameContentDuringAPauseDoesNotProlongIt(t *testing.T) {
 	r, now := newTestRejections(), time.Unix(0, 0)

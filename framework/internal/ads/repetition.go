@@ -118,12 +118,11 @@ type rejections struct {
 type run struct {
 	bad      map[uint64]struct{} // the rejected resources
 	contents []uint64            // by Response.Digest, the newest last
-	waiting  uint64              // the content whose NACK waits, until then
-	until    time.Time
-	sent     time.Time // when the last NACK left; zero while one waits
-	repeats  int       // of contents
-	spared   int       // contents that were answered at once because they differed
-	early    bool      // the last NACK left before its time
+	until    time.Time           // the NACK of the newest content waits until then
+	sent     time.Time           // when the last NACK left; zero while one waits
+	repeats  int                 // of contents
+	spared   int                 // contents that were answered at once because they differed
+	early    bool                // the last NACK left before its time
 
 	logged   time.Time // when the last line was logged; zero: never
 	unlogged bool      // a rejected resource was not in that line
@@ -153,16 +152,14 @@ func (r *rejections) reject(resp *Response, now time.Time) (current *run) {
 		u.contents, u.until, u.repeats, u.spared, u.early = nil, time.Time{}, 0, 0, false
 	}
 	waits := u.sent.IsZero() && now.Before(u.until) // so the server has not sent the response because of a NACK
-	same := u.waiting == resp.Digest
 	again := slices.Contains(u.contents, resp.Digest)
 	u.take(resp)
 	switch {
-	case waits && same:
 	case len(u.contents) == 1 && !again:
 	case !again && u.spared < maxSpared:
 		u.spared++
 		u.until = time.Time{}
-	case waits: // other content does not prolong the pause
+	case waits: // no content prolongs the pause
 	default:
 		if !u.early || u.repeats == 0 {
 			u.repeats++
@@ -183,7 +180,6 @@ func (u *run) shares(resp *Response) bool {
 
 // take records the content of a response.
 func (u *run) take(resp *Response) {
-	u.waiting = resp.Digest
 	u.contents = slices.DeleteFunc(u.contents, func(d uint64) bool { return d == resp.Digest })
 	if len(u.contents) == maxContents {
 		u.contents = slices.Delete(u.contents, 0, 1)

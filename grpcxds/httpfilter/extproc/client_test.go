@@ -82,6 +82,67 @@ func testChanges(t *testing.T, newWorld newWorldFunc) {
 	}
 }
 
+// The program may read the headers before the messages. Header waits for the processor, and returns the status of a call that
+// has failed.
+func TestHeaderBeforeMessages(t *testing.T) {
+	w := newWorld(t, echo)
+	w.Handle(changing(func(in *request, out *response) []*response {
+		if h := out.GetResponseHeaders(); h != nil {
+			h.Response = &extprocv3.CommonResponse{HeaderMutation: set("x-more", "2", "content-type")}
+		}
+		return []*response{out}
+	}))
+	c := w.client(allModes, "x-user", "bob")
+	if md, err := c.Header(); err != nil || strings.Join(md["x-seen"], ",") != "bob" || strings.Join(md["x-more"], ",") != "2" {
+		t.Errorf("the header is %v, %v; want the changes", md, err)
+	}
+	if got, err := c.exchange("a"); got != "a" || err != nil {
+		t.Errorf("%q, %v; want a", got, err)
+	}
+	w.Handle(func(fakeextproc.Stream) error { return status.Error(codes.DataLoss, "full") })
+	c = w.client(allModes)
+	if md, err := c.Header(); md != nil || status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "full") {
+		t.Errorf("the header of a failed call is %v, %v; want INTERNAL and the reason", md, err)
+	}
+}
+
+// A typed stream records the types of the messages that it sends.
+type typed struct {
+	grpc.ClientStream
+	types chan string
+}
+
+// SendMsg implements [grpc.ClientStream].
+func (s typed) SendMsg(m any) error {
+	s.types <- string(m.(proto.Message).ProtoReflect().Descriptor().FullName())
+	return s.ClientStream.SendMsg(m)
+}
+
+// Later filters see messages of the program's type. The type is not known if the processor sends a message before the program; the
+// server receives its bytes nevertheless.
+func TestTypesOfMessages(t *testing.T) {
+	w := newWorld(t, echo)
+	types := make(chan string, 2)
+	w.wrap = func(s grpc.ClientStream) grpc.ClientStream { return typed{s, types} }
+	w.Handle(changing(func(in *request, out *response) []*response {
+		if in.GetRequestHeaders() != nil {
+			return []*response{out, requestOf("first")}
+		}
+		return []*response{out}
+	}))
+	c := w.client(`"processing_mode": {"request_body_mode": "GRPC"}`)
+	if got := <-types; got != "google.protobuf.Empty" {
+		t.Errorf("the message before those of the program is a %s; want a message of unknown fields", got)
+	}
+	got, err := c.exchange("second")
+	if got != "first,second" || err != nil {
+		t.Errorf("%q, %v; want first,second", got, err)
+	}
+	if got := <-types; got != "google.protobuf.StringValue" {
+		t.Errorf("the message of the program becomes a %s; want a StringValue", got)
+	}
+}
+
 // value returns the text of a message.
 func value(raw []byte) string {
 	m := new(wrapperspb.StringValue)

@@ -155,6 +155,44 @@ func testDrainOfADirection(t *testing.T, newWorld newWorldFunc) {
 	}
 }
 
+// The filter sends drain_complete at once. A processor that waits for it sends nothing else.
+func TestDrainIsCompletedAtOnce(t *testing.T) { onBothSides(t, testDrainIsCompletedAtOnce) }
+
+func testDrainIsCompletedAtOnce(t *testing.T, newWorld newWorldFunc) {
+	w := newWorld(t, echo)
+	for name, requests := range map[string]bool{"request": true, "response": false} {
+		complete := make(chan bool, 1)
+		w.Handle(func(s fakeextproc.Stream) error {
+			for n := 0; ; n++ {
+				in, err := s.Recv()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				out := fakeextproc.Reply(in)
+				switch n {
+				case 0: // the headers
+					out.RequestDrainRequests, out.RequestDrainResponses = requests, !requests
+				case 1:
+					complete <- fakeextproc.Message(out).GetDrainComplete()
+				}
+				if err := s.Send(out); err != nil {
+					return err
+				}
+			}
+		})
+		c := w.client(fmt.Sprintf(`"processing_mode": {"%s_body_mode": "GRPC", "response_header_mode": "SKIP", "response_trailer_mode": "SEND"}`, name))
+		if !<-complete {
+			t.Errorf("%s: the filter sends another event; want drain_complete", name)
+		}
+		if got, err := c.exchange("a", "b"); got != "a,b" || err != nil {
+			t.Errorf("%s: %q, %v; want all messages", name, got, err)
+		}
+	}
+}
+
 // After a drain of both directions, the processor may end the stream, and all events pass.
 func TestEndAfterDrain(t *testing.T) { onBothSides(t, testEndAfterDrain) }
 

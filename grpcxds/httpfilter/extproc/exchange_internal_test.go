@@ -121,6 +121,35 @@ func TestObservedCancellation(t *testing.T) {
 	}
 }
 
+// A late processor sends an immediate response, and ends the stream.
+type late struct {
+	*mute
+	sent bool
+}
+
+// Recv implements the stream.
+func (l *late) Recv() (*extprocv3.ProcessingResponse, error) {
+	if l.sent {
+		return nil, io.EOF
+	}
+	l.sent = true
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
+		ImmediateResponse: &extprocv3.ImmediateResponse{Details: "late"},
+	}}, nil
+}
+
+// A response that arrives after the call has failed has no effect on its status or its trailers.
+func TestResponseAfterFailure(t *testing.T) {
+	x, _ := (&processor{release: func() {}, uses: 2}).newExchange(t.Context(), nil)
+	defer x.end()
+	x.stream, x.receiving = &late{mute: new(mute)}, true
+	x.fail(status.Error(codes.Canceled, "the program has canceled the call"))
+	x.receive()
+	if x.replied || x.immediate != nil || status.Code(x.err) != codes.Canceled {
+		t.Errorf("the call ends with %v, and an immediate response %t, %v; want CANCELLED and none", x.err, x.replied, x.immediate)
+	}
+}
+
 // The filter receives no more from a processor whose empty messages wait, until one is taken or the call ends.
 func TestEmptyMessagesAreBounded(t *testing.T) {
 	p := &processor{config: config.Config{Modes: config.Modes{ResponseMessages: true}}, release: func() {}, uses: 1}

@@ -183,6 +183,25 @@ func TestStreamsEnd(t *testing.T) {
 	<-ended
 }
 
+// The stream of a call that succeeds ends by a half-close, so that the processor receives all events.
+func TestHalfCloseAfterTheCall(t *testing.T) { onBothSides(t, testHalfCloseAfterTheCall) }
+
+func testHalfCloseAfterTheCall(t *testing.T, newWorld newWorldFunc) {
+	w := newWorld(t, echo)
+	ended := make(chan error, 1)
+	w.Handle(func(s fakeextproc.Stream) error {
+		err := new(fakeextproc.Mirror).Process(s)
+		ended <- err
+		return err
+	})
+	if got, err := w.client(allModes).exchange("a"); got != "a" || err != nil {
+		t.Errorf("%q, %v; want a", got, err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the stream ends with %v; want a half-close", err)
+	}
+}
+
 // The filter records how long it holds events.
 func TestMetrics(t *testing.T) { onBothSides(t, testMetrics) }
 
