@@ -140,6 +140,11 @@ func TestExpiry(t *testing.T) {
 		r.Expires = time.Now().Add(time.Minute)
 		commit(t, m, new(source.Tx).Put(r))
 		n.read()
+		c.mu.Lock()
+		if next := c.timers.next; !next.Equal(r.Expires) {
+			t.Errorf("the timer is set for %v; a resource without a TTL needs none before %v", next, r.Expires)
+		}
+		c.mu.Unlock()
 		pass(59 * time.Second)
 		if got := n.read(); len(got) != 0 {
 			t.Errorf("responses %q before the expiry", got)

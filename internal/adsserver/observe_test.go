@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/source"
 )
@@ -66,6 +67,43 @@ func TestAcceptedNeedsAnAnswer(t *testing.T) {
 		wantAccepted(t, c, clusterURL, "has not answered response 1")
 		n.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResponseNonce: r[0].GetNonce()})
 		wantAccepted(t, c, clusterURL, "")
+	})
+}
+
+// A rejection of the newest response has the names of its resources, and the version if there is one resource. A rejection
+// of an older response has neither.
+func TestRejectionsNameResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []source.Rejection
+		m, c := newCore(t, Config{Rejected: func(r source.Rejection) { got = append(got, r) }})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")))
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"a", "b"}, nil)
+		receive := func() *discoveryv3.DeltaDiscoveryResponse {
+			t.Helper()
+			synctest.Wait()
+			list := n.readDelta(t)
+			if len(list) != 1 {
+				t.Fatalf("%d responses, want 1", len(list))
+			}
+			return list[0]
+		}
+		reject := func(r *discoveryv3.DeltaDiscoveryResponse, names []string, version string) {
+			t.Helper()
+			n.send(&discoveryv3.DeltaDiscoveryRequest{
+				TypeUrl: clusterURL, ResponseNonce: r.GetNonce(), ErrorDetail: &rpcstatus.Status{Code: 3, Message: "bad"},
+			})
+			if len(got) != 1 || !slices.Equal(slices.Sorted(slices.Values(got[0].Names)), names) || got[0].Version != version || got[0].Text != "bad" {
+				t.Errorf("the rejections are %+v; want one of %q with the version %q", got, names, version)
+			}
+			got = nil
+		}
+		first := receive()
+		reject(first, []string{"a", "b"}, "")
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "2")))
+		second := receive()
+		reject(first, nil, "")
+		reject(second, []string{"a"}, second.GetResources()[0].GetVersion())
 	})
 }
 

@@ -87,6 +87,41 @@ func TestStreamThatFailsToSend(t *testing.T) {
 	}
 }
 
+// TestStreamThatFailsToReceive expects the error of a filter to end the call, with a status.
+func TestStreamThatFailsToReceive(t *testing.T) {
+	w, s, _ := newSpyWorld(t, "")
+	for _, tt := range []struct {
+		receive error
+		want    codes.Code
+	}{
+		{context.DeadlineExceeded, codes.DeadlineExceeded},
+		{status.Error(codes.DataLoss, "lost"), codes.DataLoss},
+	} {
+		s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+			inner, err := next(metadata.AppendToOutgoingContext(ctx, "spy", "1"))
+			return failingReceiver{inner, tt.receive}, err
+		}
+		stream, err := w.open(soon(t), "/p.S/M")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(stream.SendMsg(wrapperspb.String("?")), stream.CloseSend()); err != nil { // so that there are headers
+			t.Fatal(err)
+		}
+		first, second := stream.RecvMsg(new(wrapperspb.StringValue)), stream.RecvMsg(new(wrapperspb.StringValue))
+		if status.Code(first) != tt.want || status.Code(second) != tt.want {
+			t.Errorf("a filter that fails with %v: the program receives %v, and then %v; want %v", tt.receive, first, second, tt.want)
+		}
+	}
+}
+
+type failingReceiver struct {
+	grpc.ClientStream
+	err error
+}
+
+func (s failingReceiver) RecvMsg(any) error { return s.err }
+
 type failingSender struct {
 	grpc.ClientStream
 	err error

@@ -47,6 +47,36 @@ func failing(n int64, fail func(s grpc.ServerStream) error) func(string, grpc.Se
 	}
 }
 
+// gRPC retries the calls of a table if all routes have the same retry policy.
+func TestRetryNatively(t *testing.T) {
+	const none, once, twice = "", `retry_policy { retry_on: "unavailable" }`, `retry_policy { retry_on: "unavailable" num_retries { value: 2 } }`
+	w := newWorld(t)
+	for _, tt := range []struct {
+		policies []string // of the routes
+		native   bool
+	}{
+		{[]string{twice}, true},
+		{[]string{twice, twice, twice}, true},
+		{[]string{twice, once, twice}, false},
+		{[]string{none, none}, false},
+		{[]string{none, twice}, false},
+		{[]string{twice, none, twice}, false},
+	} {
+		var b strings.Builder
+		for _, p := range tt.policies {
+			fmt.Fprintf(&b, `routes { match { prefix: "" } route { cluster: "a" %s } } `, p)
+		}
+		c := w.config("", `virtual_hosts { name: "h" domains: "svc" `+b.String()+` }`)
+		table := w.channel.Compile(c, w.settings())
+		got := w.channel.RetryNatively(table)
+		if strings.Contains(got, `"maxAttempts":3,`) != tt.native || (got == "") == tt.native {
+			t.Errorf("routes with the policies %q have the method config %q; want one: %t", tt.policies, got, tt.native)
+		}
+		w.channel.Set(table, nil)
+		w.channel.RetryHere()
+	}
+}
+
 func unavailable(grpc.ServerStream) error { return status.Error(codes.Unavailable, "not now") }
 
 func TestRetries(t *testing.T) {
