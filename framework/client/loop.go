@@ -78,16 +78,40 @@ func (l *loop) session(server *bootstrap.Server) *session {
 // post adds an event to the inbox: a function that the loop calls. It starts a goroutine if there is
 // none. After close it does nothing. Any goroutine; it never blocks for long.
 func (l *loop) post(ev func()) {
+	if l.add(ev) {
+		l.client.goroutines.start(l.runs)
+	}
+}
+
+// lend is post for a goroutine that would only wait for the event, or end. If the loop has no goroutine, the
+// caller runs one iteration, so that no goroutine has to be woken. Another goroutine handles the events that
+// come meanwhile.
+func (l *loop) lend(ev func()) {
+	if l.add(ev) && l.iterate() && l.waits() {
+		l.client.goroutines.start(l.runs)
+	}
+}
+
+// add adds an event to the inbox, unless the loop is closed. It reports whether there was no goroutine:
+// then the caller must run the loop.
+func (l *loop) add(ev func()) (idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return
+		return false
 	}
 	l.inbox = append(l.inbox, ev)
-	if !l.running {
-		l.running = true
-		l.client.goroutines.start(l.runs)
-	}
+	idle = !l.running
+	l.running = true
+	return idle
+}
+
+// waits reports whether a goroutine must go on with the loop.
+func (l *loop) waits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = l.closed || len(l.inbox) > 0
+	return l.running
 }
 
 // take takes the events of the inbox. Without events, the goroutine must end, and ends the loop if it is
@@ -129,24 +153,33 @@ func (l *loop) end() {
 // run handles events until the inbox is empty.
 func (l *loop) run() {
 	for {
-		batch, closed := l.take()
-		if closed {
-			l.end()
-		}
-		if batch == nil {
+		if !l.iterate() {
 			return
 		}
-		l.now = time.Now()
-		for _, ev := range batch {
-			ev()
-		}
-		clear(batch) // an old event must not keep a response in memory
-		if l.handled = batch[:0]; cap(batch) > keptEvents {
-			l.handled = nil
-		}
-		l.tick()
-		l.setTimer()
 	}
+}
+
+// iterate handles the events in the inbox. If there are none, or the loop is closed, it returns false: the
+// loop has no goroutine any longer.
+func (l *loop) iterate() bool {
+	batch, closed := l.take()
+	if closed {
+		l.end()
+	}
+	if batch == nil {
+		return false
+	}
+	l.now = time.Now()
+	for _, ev := range batch {
+		ev()
+	}
+	clear(batch) // an old event must not keep a response in memory
+	if l.handled = batch[:0]; cap(batch) > keptEvents {
+		l.handled = nil
+	}
+	l.tick()
+	l.setTimer()
+	return true
 }
 
 // setTimer sets the timer to the next deadline. The timer may expire before the goroutine ends. Its event

@@ -3,6 +3,7 @@ package client
 import (
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -39,8 +40,8 @@ func (l *loop) idle() bool {
 	return !l.running
 }
 
-// TestEveryEventIsHandled posts events from several goroutines, which wait for them at random. A lost
-// event is a deadlock of the bubble. Two goroutines of the loop at a time are a data race.
+// TestEveryEventIsHandled posts events from several goroutines, which wait for them or lend themselves at
+// random. A lost event is a deadlock of the bubble. Two goroutines of the loop at a time are a data race.
 func TestEveryEventIsHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newLoopClient(t)
@@ -52,7 +53,11 @@ func TestEveryEventIsHandled(t *testing.T) {
 			wg.Go(func() {
 				for range each {
 					done := make(chan struct{})
-					c.loop.post(func() {
+					add := c.loop.post
+					if random.IntN(2) == 0 {
+						add = c.loop.lend
+					}
+					add(func() {
 						handled++
 						close(done)
 					})
@@ -70,6 +75,54 @@ func TestEveryEventIsHandled(t *testing.T) {
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestALentGoroutineRunsOneIteration expects an idle loop to use the goroutine of the caller, and another one
+// for the events that come meanwhile.
+func TestALentGoroutineRunsOneIteration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newLoopClient(t)
+		var got []string
+		release := make(chan struct{})
+		c.loop.lend(func() {
+			got = append(got, "lent")
+			c.loop.post(func() {
+				<-release
+				got = append(got, "posted")
+			})
+			c.loop.lend(func() { got = append(got, "lent by the loop") })
+		})
+		if len(got) != 1 || c.loop.idle() {
+			t.Errorf("the lent goroutine handled %q, idle %t; want the first event only, and a goroutine for the others", got, c.loop.idle())
+		}
+		close(release)
+		synctest.Wait()
+		if want := []string{"lent", "posted", "lent by the loop"}; !slices.Equal(got, want) || !c.loop.idle() {
+			t.Errorf("handled %q, idle %t; want %q, and an idle loop", got, c.loop.idle(), want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		c.loop.lend(func() { t.Error("an event was handled after Close") })
+	})
+}
+
+// TestCloseDuringALentIteration expects Close to wait for the iteration of a lent goroutine.
+func TestCloseDuringALentIteration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newLoopClient(t)
+		began, release := time.Now(), make(chan struct{})
+		go c.loop.lend(func() { <-release })
+		synctest.Wait()
+		c.loop.post(func() { t.Error("an event was handled after Close") })
+		time.AfterFunc(time.Minute, func() { close(release) })
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("Close took %v; want 1m0s, the time of the iteration", took)
 		}
 	})
 }

@@ -347,7 +347,7 @@ func (s *stream) ask(q *question) bool {
 		return true
 	}
 	q.stream = s
-	s.loop.post(q.answer)
+	s.loop.lend(q.answer)
 	select {
 	case <-s.replied:
 		return true

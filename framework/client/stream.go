@@ -91,7 +91,7 @@ func (s *stream) write(ts transport.Stream, msg []byte) {
 	s.session.counts.requests.Add(1)
 	s.session.counts.sent.Add(uint64(len(msg)))
 	if ts.Send(msg) == nil {
-		s.loop.post(s.written)
+		s.loop.lend(s.written)
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *stream) take(w *scratch, t *resource.Descriptor, known typeCaches) erro
 			return s.ctx.Err()
 		}
 		d.last = looks == maxLooks
-		s.loop.post(func() { s.received(&d) })
+		s.loop.lend(func() { s.received(&d) })
 		select {
 		case <-s.applied:
 			if span != nil {

@@ -129,3 +129,74 @@ func BenchmarkReceive(b *testing.B) {
 		}
 	}
 }
+
+// A pushTransport has one stream, which sends the responses that it is given and reports each request.
+type pushTransport struct {
+	responses chan []byte
+	requests  chan struct{}
+}
+
+// Dial implements [transport.Transport].
+func (t pushTransport) Dial(*bootstrap.Server) (transport.Conn, error) { return t, nil }
+
+// OpenStream implements [transport.Conn].
+func (t pushTransport) OpenStream(ctx context.Context, _ string) (transport.Stream, error) {
+	return pushStream{t, ctx}, nil
+}
+
+// Close implements [transport.Conn].
+func (pushTransport) Close() error { return nil }
+
+type pushStream struct {
+	pushTransport
+	ctx context.Context
+}
+
+// Send implements [transport.Stream].
+func (s pushStream) Send([]byte) error {
+	select {
+	case s.requests <- struct{}{}:
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// Receive implements [transport.Stream].
+func (s pushStream) Receive() ([]byte, error) {
+	select {
+	case msg := <-s.responses:
+		return msg, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+// BenchmarkChange changes one resource. It waits for the callback and the ACK.
+func BenchmarkChange(b *testing.B) {
+	var raw [2][]byte
+	for i := range raw {
+		version := strconv.Itoa(i)
+		var err error
+		raw[i], err = proto.Marshal(&discoveryv3.DiscoveryResponse{
+			VersionInfo: version, Nonce: version, TypeUrl: things.URL(),
+			Resources: []*anypb.Any{{TypeUrl: things.URL(), Value: []byte("name|" + version)}},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	t := pushTransport{responses: make(chan []byte), requests: make(chan struct{})}
+	c := newClientOf(b, oneServer(b, "memory:1"), []*resource.Descriptor{things}, withTransport(t))
+	told := make(chan struct{}, 1)
+	if _, err := things.Handle().Subscribe(c, "name", func(resource.Event[resource.Update]) { told <- struct{}{} }); err != nil {
+		b.Fatal(err)
+	}
+	<-t.requests
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		t.responses <- raw[i%2]
+		<-told
+		<-t.requests
+	}
+}
