@@ -36,3 +36,29 @@ func TestLastWindowUpdate(t *testing.T) {
 		t.Errorf("the update is %d and %d, and the stream is half-closed %t; want 75, 0 and true", up, down, x.halfClosed)
 	}
 }
+
+// A window update may keep the window within its bounds in both directions, and nothing beyond.
+func TestBoundsOfAWindow(t *testing.T) {
+	for _, tt := range []struct {
+		window, n int64
+		valid     bool
+	}{
+		{0, maxWindow, true},
+		{0, maxWindow + 1, false},
+		{-1, maxWindow + 1, false},
+		{1, maxWindow, false},
+		{0, -maxWindow, true},
+		{0, -maxWindow - 1, false},
+		{1, -maxWindow - 1, false},
+		{-1, -maxWindow, false},
+	} {
+		d := direction{window: tt.window}
+		want := tt.window
+		if tt.valid {
+			want += tt.n
+		}
+		if err := d.grow("x", tt.n); (err == nil) != tt.valid || d.window != want {
+			t.Errorf("a window of %d grows by %d to %d, %v; want %d", tt.window, tt.n, d.window, err, want)
+		}
+	}
+}
