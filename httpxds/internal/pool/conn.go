@@ -33,7 +33,7 @@ type conn struct {
 	busy atomic.Int64
 	// spent says that the connection has had as many requests as the cluster allows. It closes after them.
 	spent atomic.Bool
-	// watched says that the state hook is set.
+	// watched says that the state hook of a connection of HTTP/2 is set.
 	watched atomic.Bool
 	unit    breaker.Unit // counts the connection
 
@@ -46,10 +46,7 @@ type conn struct {
 // RoundTrip implements [http.RoundTripper]. The connection must be reserved.
 func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.ClientConn.RoundTrip(r)
-	c.busy.Add(-1)
-	if c.ending() {
-		c.closeUnused()
-	}
+	c.unlease()
 	return resp, err
 }
 
@@ -143,6 +140,12 @@ func (s *SubConn) dial(unit breaker.Unit) {
 
 // dialed handles the result of an attempt.
 func (s *SubConn) dialed(c *conn, err error) {
+	if err == nil {
+		c.owner = s
+		if !c.multiplexed {
+			c.SetStateHook(c.changed) // before a request has the connection: the hook does not report earlier changes
+		}
+	}
 	s.mu.Lock()
 	s.dialing--
 	switch {
@@ -158,7 +161,6 @@ func (s *SubConn) dialed(c *conn, err error) {
 		s.finish()
 		return
 	}
-	c.owner = s
 	s.conns = append(s.conns, c)
 	s.failures = 0
 	if s.state != connectivity.Ready {
@@ -166,19 +168,18 @@ func (s *SubConn) dialed(c *conn, err error) {
 	}
 	s.offer(c)
 	s.mu.Unlock()
-	// At the end: they may call back at once.
 	if c.multiplexed {
-		c.raw.onClose(func() { s.lost(c) })
-	} else {
-		c.watch()
+		c.raw.onClose(func() { s.lost(c) }) // at the end: it may call back at once
+	} else if c.Err() != nil {
+		s.lost(c) // the hook may have run before the connection was one of the subchannel
 	}
 }
 
-// watch sets the state hook. A connection of HTTP/1.1 always has it. net/http would run the one of HTTP/2 several times for each
-// request, under the locks of the connection. Therefore a connection of HTTP/2 has it only from the time when it was full, or
-// when it is to close after its requests.
+// watch sets the state hook of a connection of HTTP/2. One of HTTP/1.1 always has it. net/http would run the one of HTTP/2 several
+// times for each request, under the locks of the connection. Therefore a connection of HTTP/2 has it only from the time when it
+// was full, or when it is to close after its requests.
 func (c *conn) watch() {
-	if c.watched.Swap(true) {
+	if !c.multiplexed || c.watched.Swap(true) {
 		return
 	}
 	c.SetStateHook(c.changed)
@@ -192,10 +193,13 @@ func (c *conn) changed(*http.ClientConn) {
 		return
 	}
 	s := c.owner
+	room := c.multiplexed || c.Available() > 0 // without the lock: net/http closes connections of HTTP/1.1 under its own
 	s.mu.Lock()
-	room := c.Available() > 0 // under the lock, so that the newest state is stored last
+	if c.multiplexed {
+		room = c.Available() > 0 // under the lock, so that the newest state is stored last
+		c.full = !room
+	}
 	ending := s.state == connectivity.Shutdown || c.spent.Load()
-	c.full = c.multiplexed && !room
 	if room && !ending {
 		s.offer(c)
 	}
@@ -219,13 +223,18 @@ func (s *SubConn) offer(c *conn) {
 	}
 }
 
-// Release ends a lease without a request.
-func (c *conn) Release() {
+// unlease ends a lease that has its response, or that the connection has refused.
+func (c *conn) unlease() {
 	c.busy.Add(-1)
-	c.ClientConn.Release()
 	if c.ending() {
 		c.closeUnused()
 	}
+}
+
+// Release ends a lease without a request.
+func (c *conn) Release() {
+	c.ClientConn.Release()
+	c.unlease()
 }
 
 // ending reports whether the connection closes after its requests.
@@ -234,20 +243,17 @@ func (c *conn) ending() bool { return c.owner.draining.Load() || c.spent.Load() 
 // reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed.
 func (c *conn) reserve() bool {
 	most := c.owner.circuit.PerConnection()
+	open := c.busy.Add(1) > 0 // first, so that a request above the limit does not close it before the last one has reserved it
 	had := c.raw.requests.Add(1)
 	if most > 0 && had >= most {
 		c.spent.Store(true)
-		defer c.watch() // after the reservation, which keeps the connection open
-		if had > most { // it was the last one of several at once
-			c.raw.requests.Add(-1)
-			return false
-		}
+		defer c.watch()
 	}
-	if c.busy.Add(1) > 0 && c.Reserve() == nil {
+	if open && (most <= 0 || had <= most) && c.Reserve() == nil {
 		return true
 	}
-	c.busy.Add(-1)
 	c.raw.requests.Add(-1)
+	c.unlease()
 	if c.Err() != nil {
 		c.owner.lost(c)
 		return false

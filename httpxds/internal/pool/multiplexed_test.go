@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -177,4 +178,114 @@ func TestWaitersOfAFailedAttempt(t *testing.T) {
 			t.Errorf("a request that waits for a connection has the error %v; want that of the attempt", err)
 		}
 	}
+}
+
+// TestOneConnectionWakesOneRequest expects a new connection of HTTP/1.1 to wake one of the requests that wait. Another one would
+// lose its place, and its share of the limit of pending requests.
+func TestOneConnectionWakesOneRequest(t *testing.T) {
+	w := newWorld(t, HTTP1)
+	sc, states := w.subConn(w.addr)
+	sc.Connect()
+	w.await(states, connectivity.Ready)
+	first, err := sc.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Release()
+	c, err := w.tree.dialer.dial(t.Context(), resolver.Address{Addr: w.addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.mu.Lock()
+	sc.dialing++
+	sc.waiters = []*waiter{{wake: make(chan error, 1)}, {wake: make(chan error, 1)}}
+	sc.mu.Unlock()
+	sc.dialed(c, nil)
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	if n := len(sc.waiters); n != 1 {
+		t.Errorf("after a connection, %d of 2 requests wait; want 1", n)
+	}
+	sc.waiters = nil
+}
+
+// TestLoweredLimit expects a connection that has had more requests than a new limit allows to close after them.
+func TestLoweredLimit(t *testing.T) {
+	w := newWorld(t, HTTP2)
+	sc, c, _ := w.multiplexed()
+	for range 2 {
+		if !c.reserve() {
+			t.Fatal("an open connection refuses a request")
+		}
+	}
+	circuit := new(breaker.Circuit)
+	circuit.Set(new(breaker.Set).Acquire("c", ""), breaker.Limits{PerConnection: 1})
+	sc.circuit = circuit
+	if c.reserve() {
+		t.Error("the connection takes a fourth request; want the limit of one")
+	}
+	c.Release()
+	if c.Err() != nil {
+		t.Error("the connection is closed before its last request has ended")
+	}
+	c.Release()
+	w.soon("the connection stays open after its requests", func() bool { return c.Err() != nil })
+}
+
+// A slowConn closes when the channel is closed.
+type slowConn struct {
+	net.Conn
+	closing, release chan struct{}
+}
+
+// Close implements [net.Conn].
+func (c *slowConn) Close() error {
+	select {
+	case c.closing <- struct{}{}:
+		<-c.release
+	default: // it closes already
+	}
+	return c.Conn.Close()
+}
+
+// TestSlowCloseOfOneConnection expects the subchannel to serve requests while one of its connections closes slowly, as TLS does
+// if the endpoint does not read. net/http closes a connection of HTTP/1.1 under its lock.
+func TestSlowCloseOfOneConnection(t *testing.T) {
+	w := newWorld(t, HTTP1)
+	slow := &slowConn{closing: make(chan struct{}, 1), release: make(chan struct{})}
+	w.tree.dialer.dial0 = func(ctx context.Context, network, addr string) (nc net.Conn, err error) {
+		slow.Conn, err = new(net.Dialer).DialContext(ctx, network, addr)
+		return slow, err
+	}
+	sc, states := w.subConn(w.addr)
+	sc.Connect()
+	w.await(states, connectivity.Ready)
+	sc.mu.Lock()
+	c := sc.conns[0]
+	sc.mu.Unlock()
+	closed, changed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = c.Close()
+	}()
+	<-slow.closing
+	go func() {
+		defer close(changed)
+		c.changed(c.ClientConn) // as after a request that has just ended
+	}()
+	busy := 0
+	for range 200 {
+		time.Sleep(100 * time.Microsecond)
+		if !sc.mu.TryLock() {
+			busy++
+			continue
+		}
+		sc.mu.Unlock()
+	}
+	if busy > 100 {
+		t.Error("the lock of the subchannel is held while a connection closes")
+	}
+	close(slow.release)
+	<-closed
+	<-changed
 }
