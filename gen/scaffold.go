@@ -124,20 +124,22 @@ type draftImport struct{ Name, Path string }
 
 // findHooks finds the hooks for expressions in CEL, and the packages of their messages.
 func (d *draft) findHooks(index *protoindex.Index) {
-	taken, names := make(map[string]int), make(map[string]string)
+	taken, names := make(map[string]bool), make(map[string]string)
 	for _, r := range d.Rules {
 		if r.CEL == "" {
 			continue
 		}
-		name := "check" + cmp.Or(model.GoName(strings.NewReplacer(".key", "_keys", ".value", "", ".", "_").Replace(join(r.In, r.Field))), d.Short)
-		taken[name]++
-		if taken[name] > 1 {
-			name += strconv.Itoa(taken[name])
+		first := "check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short)
+		name := first
+		for i := 2; taken[name]; i++ {
+			name = first + strconv.Itoa(i)
 		}
+		taken[name] = true
 		path := string(r.Message.GoIdent.GoImportPath)
 		if names[path] == "" {
 			names[path], _ = index.GoName(path)
-			for i := 2; slices.ContainsFunc(d.HookImports, func(o draftImport) bool { return o.Name == names[path] }); i++ {
+			clash := func(o draftImport) bool { return o.Name == names[path] }
+			for i := 2; names[path] == "resource" || slices.ContainsFunc(d.HookImports, clash); i++ { // that of the framework
 				names[path] = strings.TrimRight(names[path], "0123456789") + strconv.Itoa(i)
 			}
 			d.HookImports = append(d.HookImports, draftImport{names[path], path})
@@ -146,6 +148,20 @@ func (d *draft) findHooks(index *protoindex.Index) {
 			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: names[path] + "." + r.Message.GoIdent.GoName,
 		})
 	}
+}
+
+// hookWords is a path in the name of a hook: labels.key gives LabelsKeys, and labels.value gives Labels.
+func hookWords(path string) string {
+	words := strings.Split(path, ".")
+	for i := len(words) - 1; i > 0; i-- {
+		switch words[i] {
+		case "key":
+			words[i] = "keys"
+		case "value":
+			words = slices.Delete(words, i, i+1)
+		}
+	}
+	return model.GoName(strings.Join(words, "_"))
 }
 
 func join(path, field string) string {

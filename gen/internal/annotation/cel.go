@@ -22,6 +22,9 @@ func present() *regexp.Regexp { return regexp.MustCompile(`^has\(this\.([a-z0-9_
 // member is a field of a message in an expression about the message.
 func member() *regexp.Regexp { return regexp.MustCompile(`\bthis\.([a-z0-9_]+)\b`) }
 
+// quoted is a text in an expression.
+func quoted() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|'[^']*'`) }
+
 // cel derives rules of an expression of trivial form: comparisons with constants and has, joined by &&,
 // or comparisons joined by ||. Others are for hooks.
 func (d *deriver) cel(v protoreflect.Value) {
@@ -67,7 +70,7 @@ func (d *deriver) expressed(part string) bool {
 // An absent field counts as zero in such an expression, which rules only do for fields without presence.
 func (d *deriver) memberExpressed(part string) bool {
 	found := member().FindStringSubmatch(part)
-	if found == nil {
+	if found == nil || slices.ContainsFunc(quoted().FindAllString(part, -1), func(text string) bool { return strings.Contains(text, found[0]) }) {
 		return false
 	}
 	i := slices.IndexFunc(d.message.Fields, func(f *protogen.Field) bool { return string(f.Desc.Name()) == found[1] })
@@ -77,9 +80,6 @@ func (d *deriver) memberExpressed(part string) bool {
 	inner := newDeriver(d.why, d.message.Fields[i], d.path, d.present)
 	switch {
 	case present().MatchString(part):
-		if o := inner.field.Oneof; o != nil && !o.Desc.IsSynthetic() {
-			return false
-		}
 		inner.add("required: true")
 	case inner.field.Desc.HasPresence(), !inner.expressed(strings.ReplaceAll(part, found[0], "this")):
 		return false

@@ -34,17 +34,15 @@ const (
 // A message that contains itself, and one that is deeper, has the rule to fulfil its annotations for
 // protoc-gen-validate, and a comment about those for protovalidate. find finds the messages of the libraries.
 func Derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error)) []Rule {
-	return derive(m, depth, find, nil, "", []*protogen.Message{m})
+	return derive(m, depth, find, nil, "", []*protogen.Message{m}, sources())
 }
 
-// derive derives the rules of the message at a path. present is the path of the closest
+// derive derives the rules of the message at a path by the options of some libraries. present is the path of the closest
 // message that may be absent.
-func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error), path []string, present string, above []*protogen.Message) []Rule {
+func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error), path []string, present string, above []*protogen.Message, libraries []source) []Rule {
 	var out []Rule
-	for _, s := range sources() {
-		if s.disabled(m) {
-			continue
-		}
+	libraries = slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.disabled(m, find) })
+	for _, s := range libraries {
 		whole := &deriver{why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
 		if rules := s.messageRules(m, find); rules != nil {
 			whole.messageRules(rules)
@@ -71,11 +69,12 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		if f.Desc.IsMap() {
 			name, of = name+".value", f.Message.Fields[1].Message
 		}
-		if of == nil || of.Desc.ParentFile().Package() == "google.protobuf" || skipped(f, find) {
+		if of == nil || of.Desc.ParentFile().Package() == "google.protobuf" {
 			continue
 		}
+		within := slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.skipped(f, find) })
 		if slices.Contains(above, of) || len(path) == depth {
-			for _, s := range sources() {
+			for _, s := range within {
 				if s.annotates(of, find, nil) {
 					out = append(out, s.inner(join(path, name), of))
 				}
@@ -86,7 +85,7 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		if !f.Desc.IsList() && !f.Desc.IsMap() {
 			inner = join(path, name)
 		}
-		out = append(out, derive(of, depth, find, append(slices.Clone(path), name), inner, append(slices.Clone(above), of))...)
+		out = append(out, derive(of, depth, find, append(slices.Clone(path), name), inner, append(slices.Clone(above), of), within)...)
 	}
 	return out
 }
@@ -104,7 +103,7 @@ func (s source) annotates(m *protogen.Message, find func(string) (*protogen.Mess
 	if seen == nil {
 		seen = make(map[*protogen.Message]bool)
 	}
-	if seen[m] || s.disabled(m) {
+	if seen[m] || s.disabled(m, find) {
 		return false
 	}
 	seen[m] = true
@@ -117,29 +116,31 @@ func (s source) annotates(m *protogen.Message, find func(string) (*protogen.Mess
 	})
 }
 
-// skipped reports whether the rules in the message of a field do not apply: if an option says
-// so, or is about another type, as `any` for a message.
-func skipped(f *protogen.Field, find func(string) (*protogen.Message, error)) bool {
-	skip := false
-	for _, s := range sources() {
-		var visit func(rules protoreflect.Message)
-		visit = func(rules protoreflect.Message) {
-			each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
-				switch name {
-				case "repeated", "items", "map", "values", "message":
-					visit(v.Message())
-				case "skip":
-					skip = skip || v.Bool()
-				case "any":
-					skip = true
-				}
-			})
-		}
-		if rules := s.fieldRules(f, find); rules != nil {
-			skip = skip || ignored(rules)
-			visit(rules)
-		}
+// skipped reports whether the library does not check the message of a field: if an option says so, also for the elements,
+// or is about another type, as `any` for a message.
+func (s source) skipped(f *protogen.Field, find func(string) (*protogen.Message, error)) bool {
+	rules := s.fieldRules(f, find)
+	if rules == nil {
+		return false
 	}
+	skip := ignored(rules)
+	var visit func(rules protoreflect.Message)
+	visit = func(rules protoreflect.Message) {
+		each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
+			switch name {
+			case "items", "values":
+				skip = skip || ignored(v.Message())
+				visit(v.Message())
+			case "repeated", "map", "message":
+				visit(v.Message())
+			case "skip":
+				skip = skip || v.Bool()
+			case "any":
+				skip = true
+			}
+		})
+	}
+	visit(rules)
 	return skip
 }
 
@@ -164,15 +165,16 @@ type deriver struct {
 	list    bool // the field is repeated
 	element bool // the rules are about its elements
 	empty   bool // an empty value has no rules
+	zero    bool // nor has a zero that is there, for which there is no condition
 	out     []Rule
 }
 
-// add adds a rule about the field. A member of a oneof is only required if it is chosen.
-// A message that is an element is always there.
+// add adds a rule about the field. Protovalidate requires a member of a oneof, protoc-gen-validate only its value if it is
+// chosen. A message that is an element is always there. An empty value does not fulfil `required`.
 func (d *deriver) add(args string) {
 	if args == "required: true" && d.field != nil {
 		switch {
-		case d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic(), d.element && d.field.Message != nil:
+		case d.why == "PGV" && d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic(), d.element && d.field.Message != nil:
 			return
 		case d.element:
 			d.skip("required", true)
@@ -180,8 +182,15 @@ func (d *deriver) add(args string) {
 		}
 	}
 	when, present := "", d.present
-	if d.empty {
-		present = d.at
+	if args != "required: true" {
+		if d.zero {
+			key, value, _ := strings.Cut(args, ": ")
+			d.skip(key, value+" unless zero")
+			return
+		}
+		if d.empty {
+			present = d.at
+		}
 	}
 	if present != "" {
 		when = ", when: {present: " + present + "}"
@@ -202,7 +211,7 @@ func (d *deriver) skip(name string, v any) {
 	r := Rule{Message: d.message, In: strings.Join(d.path, ".")}
 	about := cmp.Or(d.at, string(d.message.Desc.Name()))
 	if d.field != nil {
-		r.Field = string(d.field.Desc.Name())
+		r.Field = strings.Trim(strings.TrimPrefix(d.at, r.In), ".") // with the part of a map
 	}
 	r.Comment = strings.Join(strings.Fields(fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", about, name, of, v, d.why)), " ")
 	d.out = append(d.out, r)
@@ -225,7 +234,8 @@ func each(m protoreflect.Message, f func(name string, fd protoreflect.FieldDescr
 func (d *deriver) fieldRules(rules protoreflect.Message) {
 	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
 		if name == "ignore" {
-			d.empty = v.Enum() == 1 && !d.element // IGNORE_IF_ZERO_VALUE
+			d.empty = v.Enum() == 1 || v.Enum() == 2 // IGNORE_IF_ZERO_VALUE, and IGNORE_IF_DEFAULT_VALUE of old versions
+			d.zero = d.empty && (d.element || v.Enum() == 2 && d.field.Desc.HasPresence())
 		}
 	})
 	if ignored(rules) {
@@ -251,7 +261,7 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 // ignored reports whether the rules of a FieldRules message, and of the messages in its field, do not apply.
 func ignored(rules protoreflect.Message) bool {
 	f := rules.Descriptor().Fields().ByName("ignore")
-	return f != nil && f.Kind() == protoreflect.EnumKind && rules.Get(f).Enum() > 1 // IGNORE_ALWAYS
+	return f != nil && f.Kind() == protoreflect.EnumKind && rules.Get(f).Enum() == 3 // IGNORE_ALWAYS
 }
 
 // messageRules derives the rules of a message as a whole.
@@ -296,7 +306,7 @@ func (d *deriver) messageOneof(rules protoreflect.Message) {
 func (d *deriver) typeRules(rules protoreflect.Message) {
 	var bounds []string
 	if e := rules.Descriptor().Fields().ByName("ignore_empty"); e != nil && rules.Get(e).Bool() {
-		d.empty = !d.element
+		d.empty, d.zero = true, d.element
 	}
 	outside := excludes(rules)
 	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
@@ -480,7 +490,7 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 		}
 	case name == "items":
 		inner := *d
-		inner.element, inner.empty, inner.out = true, false, nil
+		inner.element, inner.empty, inner.zero, inner.out = true, false, false, nil
 		inner.fieldRules(v.Message())
 		d.out = append(d.out, inner.out...)
 	case d.field.Desc.IsMap() && (name == "keys" || name == "values"):

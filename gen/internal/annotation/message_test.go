@@ -20,19 +20,38 @@ import "google/protobuf/descriptor.proto";
 option go_package = "buf.test/validate";
 extend google.protobuf.MessageOptions { optional MessageRules message = 1159; }
 extend google.protobuf.FieldOptions { optional FieldRules field = 1159; }
+extend google.protobuf.OneofOptions { optional OneofRules oneof = 1159; }
+message OneofRules { optional bool required = 1; }
 message Rule { optional string id = 1; optional string expression = 3; }
-message MessageRules { repeated Rule cel = 3; repeated MessageOneofRule oneof = 4; }
+message MessageRules { optional bool disabled = 1; repeated Rule cel = 3; repeated MessageOneofRule oneof = 4; }
 message MessageOneofRule { repeated string fields = 1; optional bool required = 2; }
-enum Ignore { IGNORE_UNSPECIFIED = 0; IGNORE_IF_ZERO_VALUE = 1; IGNORE_ALWAYS = 3; }
+enum Ignore { IGNORE_UNSPECIFIED = 0; IGNORE_IF_ZERO_VALUE = 1; IGNORE_IF_DEFAULT_VALUE = 2; IGNORE_ALWAYS = 3; }
 message FieldRules {
   optional UInt32Rules uint32 = 5;
   optional StringRules string = 14;
+  optional RepeatedRules repeated = 18;
+  optional MapRules map = 19;
   repeated Rule cel = 23;
   optional bool required = 25;
   optional Ignore ignore = 27;
 }
+message RepeatedRules { optional FieldRules items = 4; }
+message MapRules { optional FieldRules keys = 4; optional FieldRules values = 5; }
 message UInt32Rules { optional uint32 lte = 3; }
 message StringRules { optional uint64 min_len = 2; }
+`
+
+// pgv is the part of protoc-gen-validate's options that the tests need.
+const pgv = `syntax = "proto2";
+package validate;
+import "google/protobuf/descriptor.proto";
+option go_package = "pgv.test/validate";
+extend google.protobuf.MessageOptions { optional bool disabled = 1071; }
+extend google.protobuf.FieldOptions { optional FieldRules rules = 1071; }
+message FieldRules { optional StringRules string = 14; optional MessageRules message = 17; optional RepeatedRules repeated = 18; }
+message StringRules { optional uint64 min_len = 2; optional bool ignore_empty = 26; }
+message MessageRules { optional bool skip = 1; optional bool required = 2; }
+message RepeatedRules { optional FieldRules items = 4; }
 `
 
 // derived returns the rules of a message of a proto file that can import bufValidate, and its comments.
@@ -40,7 +59,7 @@ func derived(t *testing.T, message, source string) []Rule {
 	t.Helper()
 	const path = "buf/validate/validate.proto"
 	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-		Accessor: protocompile.SourceAccessorFromMap(map[string]string{path: bufValidate, "acme.proto": source}),
+		Accessor: protocompile.SourceAccessorFromMap(map[string]string{path: bufValidate, "validate/validate.proto": pgv, "acme.proto": source}),
 	})}
 	files, err := compiler.Compile(t.Context(), "acme.proto")
 	if err != nil {
@@ -128,7 +147,7 @@ message Part {
 		"Thing: cel = this.count > 1 || has(this.part) is not expressed (protovalidate)",
 		"Thing: cel = this.maybe > 1 is not expressed (protovalidate)",
 		"Thing: cel = this.count < this.limit && this.limit > 1 is not expressed (protovalidate)",
-		"Thing: cel = has(this.left) is not expressed (protovalidate)",
+		"{at: left, required: true, why: protovalidate}",
 		"{one_of: [word, text], why: protovalidate}",
 		"Thing: oneof = [limit count] is not expressed (protovalidate)",
 		"part.title: cel = this.startsWith('a') is not expressed (protovalidate)",
@@ -143,10 +162,84 @@ message Part {
 		t.Errorf("rules:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	wantHooks := []string{
-		"Thing at , field shade", "Thing at , field odd", "Thing at , field ", "Thing at , field ", "Thing at , field ", "Thing at , field ",
+		"Thing at , field shade", "Thing at , field odd", "Thing at , field ", "Thing at , field ", "Thing at , field ",
 		"Part at part, field title", "Part at part, field ", "Part at parts, field title", "Part at parts, field ",
 	}
 	if !slices.Equal(hooks, wantHooks) {
 		t.Errorf("hooks:\n%s\nwant:\n%s", strings.Join(hooks, "\n"), strings.Join(wantHooks, "\n"))
+	}
+}
+
+// The libraries do not check what is disabled, ignored or skipped, each for itself. An absent value is not
+// there, even if the other rules ignore it.
+func TestIgnored(t *testing.T) {
+	rules := derived(t, "acme.Thing", `syntax = "proto3";
+package acme;
+import "buf/validate/validate.proto";
+import "validate/validate.proto";
+option go_package = "acme.test/acme";
+message Thing {
+  option (buf.validate.message).oneof = {fields: ["one", "two"]};
+  option (buf.validate.message).cel = {expression: "this.word == 'this.word'"};
+  string one = 1 [(buf.validate.field).required = true];
+  string two = 2;
+  string three = 3 [(buf.validate.field).required = true, (buf.validate.field).ignore = IGNORE_IF_ZERO_VALUE];
+  oneof side { Part left = 4 [(buf.validate.field).required = true]; Part right = 5 [(validate.rules).message.required = true]; }
+  string word = 6;
+  repeated Part parts = 8 [(buf.validate.field).repeated.items.ignore = IGNORE_ALWAYS];
+  map<string, Part> table = 9 [(buf.validate.field).map.values.ignore = IGNORE_ALWAYS];
+  repeated string texts = 10 [(buf.validate.field).repeated.items = {ignore: IGNORE_IF_ZERO_VALUE, string: {min_len: 2}}];
+  repeated string words = 11 [(validate.rules).repeated.items.string = {ignore_empty: true, min_len: 2}];
+  uint32 old = 12 [(buf.validate.field).ignore = IGNORE_IF_DEFAULT_VALUE, (buf.validate.field).uint32.lte = 7];
+  optional string maybe = 13 [(buf.validate.field).ignore = IGNORE_IF_DEFAULT_VALUE, (buf.validate.field).string.min_len = 2];
+  map<string, string> labels = 14 [(buf.validate.field).map.keys.cel = {expression: "this.startsWith('a')"}];
+  Off off = 15;
+  PGVOff pgv_off = 16;
+  Part part = 17 [(validate.rules).message.skip = true];
+}
+message Off {
+  option (buf.validate.message).disabled = true;
+  string name = 1 [(buf.validate.field).string.min_len = 2];
+  Part part = 2;
+  oneof x { option (buf.validate.oneof).required = true; string a = 3; }
+}
+message PGVOff {
+  option (validate.disabled) = true;
+  Part part = 1;
+}
+message Part {
+  string name = 1 [(buf.validate.field).string.min_len = 3, (validate.rules).string.min_len = 4];
+}
+`)
+	var got []string
+	for _, r := range rules {
+		got = append(got, r.Line+r.Comment)
+		if r.CEL == "this.startsWith('a')" && r.Field != "labels.key" {
+			t.Errorf("the expression about keys is about %s", r.Field)
+		}
+	}
+	want := []string{
+		"words: min_chars of elements = 2 unless zero is not expressed (PGV)",
+		"{at: one, required: true, why: protovalidate}",
+		"{at: three, required: true, why: protovalidate}",
+		"{at: left, required: true, why: protovalidate}",
+		"texts: min_chars of elements = 2 unless zero is not expressed (protovalidate)",
+		"{at: old, max: 7, when: {present: old}, why: protovalidate}",
+		"maybe: min_chars = 2 unless zero is not expressed (protovalidate)",
+		"labels.key: cel of elements = this.startsWith('a') is not expressed (protovalidate)",
+		"Thing: cel = this.word == 'this.word' is not expressed (protovalidate)",
+		"Thing: oneof = [one two] is not expressed (protovalidate)",
+		"{at: left.name, min_chars: 4, when: {present: left}, why: PGV}",
+		"{at: left.name, min_chars: 3, when: {present: left}, why: protovalidate}",
+		"{at: right.name, min_chars: 4, when: {present: right}, why: PGV}",
+		"{at: right.name, min_chars: 3, when: {present: right}, why: protovalidate}",
+		"{at: parts.name, min_chars: 4, why: PGV}",
+		"{at: table.value.name, min_chars: 4, why: PGV}",
+		"{at: off.part.name, min_chars: 4, when: {present: off.part}, why: PGV}",
+		"{at: pgv_off.part.name, min_chars: 3, when: {present: pgv_off.part}, why: protovalidate}",
+		"{at: part.name, min_chars: 3, when: {present: part}, why: protovalidate}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rules:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

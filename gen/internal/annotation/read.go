@@ -114,9 +114,15 @@ func (s source) requiredOneof(o *protogen.Oneof) bool {
 }
 
 // disabled reports whether the message has an option that disables or ignores its rules.
-func (s source) disabled(m *protogen.Message) bool {
+// The libraries do not check the messages in it either.
+func (s source) disabled(m *protogen.Message, find func(string) (*protogen.Message, error)) bool {
 	if s.why != "PGV" {
-		return false
+		rules := s.messageRules(m, find)
+		if rules == nil {
+			return false
+		}
+		f := rules.Descriptor().Fields().ByName("disabled") // of old versions
+		return f != nil && f.Kind() == protoreflect.BoolKind && rules.Get(f).Bool()
 	}
 	for _, number := range []protowire.Number{1071, 1072} { // validate.disabled, validate.ignored
 		for _, v := range extension(m.Desc.Options(), number) {

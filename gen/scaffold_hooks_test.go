@@ -1,0 +1,56 @@
+package gen
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/xdsforge/xdsforge/gen/internal/annotation"
+	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+)
+
+// The hooks of a new package have different names, and so have their imports.
+func TestHookNames(t *testing.T) {
+	set := new(descriptorpb.FileDescriptorSet)
+	var wants []protoindex.Want
+	for _, p := range []string{"a", "b", "c"} {
+		goPackage := map[string]string{"a": "acme.test/a/resource", "b": "acme.test/b/corev3", "c": "acme.test/c/corev3"}[p]
+		set.File = append(set.File, &descriptorpb.FileDescriptorProto{
+			Name: new(p + ".proto"), Package: new(p), Syntax: new("proto3"), Options: &descriptorpb.FileOptions{GoPackage: new(goPackage)},
+			MessageType: []*descriptorpb.DescriptorProto{{Name: new("Thing")}},
+		})
+		wants = append(wants, protoindex.Want{Message: p + ".Thing"})
+	}
+	data, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{data}, Wants: wants})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &draft{Short: "Thing"}
+	for _, r := range []annotation.Rule{
+		{In: "part"}, {In: "part"}, {In: "part2"}, {Field: "labels.key"}, {Field: "labels.value"}, {In: "auth", Field: "keyword"}, {Field: "value"}, {},
+	} {
+		r.CEL = "true"
+		if r.Message, err = index.Message([]string{"a.Thing", "b.Thing", "c.Thing"}[len(d.Rules)%3]); err != nil {
+			t.Fatal(err)
+		}
+		d.Rules = append(d.Rules, r)
+	}
+	d.findHooks(index)
+	var names []string
+	for _, h := range d.Hooks {
+		names = append(names, h.Name+" "+h.GoType)
+	}
+	want := []string{
+		"checkPart resource2.Thing", "checkPart2 corev3.Thing", "checkPart22 corev2.Thing", "checkLabelsKeys resource2.Thing", "checkLabels corev3.Thing",
+		"checkAuthKeyword corev2.Thing", "checkValue resource2.Thing", "checkThing corev3.Thing",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("hooks %q; want %q", names, want)
+	}
+}
