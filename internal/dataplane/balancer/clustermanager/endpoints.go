@@ -114,7 +114,11 @@ func (d *dialer) localities(from []*endpoint.Locality, draining bool) []lbtree.L
 	for _, l := range from {
 		key := localityKey{l.ID, l.Priority, draining}
 		r := reuse{dialer: d, last: d.last[key]}
-		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]*lbtree.Endpoint, 0, len(l.Endpoints))}
+		n := len(l.Endpoints)
+		if draining {
+			n = countDraining(l) // few are; each keeps the memory for all n
+		}
+		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]*lbtree.Endpoint, 0, n)}
 		var room room
 		for i := range l.Endpoints {
 			e := &l.Endpoints[i]
@@ -126,7 +130,7 @@ func (d *dialer) localities(from []*endpoint.Locality, draining bool) []lbtree.L
 				continue
 			}
 			if room.endpoints == nil && len(r.last) == 0 {
-				room = newRoom(len(l.Endpoints))
+				room = newRoom(n)
 			}
 			one := d.endpoint(l, e, &room)
 			to.Endpoints = append(to.Endpoints, one)
@@ -140,6 +144,16 @@ func (d *dialer) localities(from []*endpoint.Locality, draining bool) []lbtree.L
 		}
 	}
 	return out
+}
+
+// countDraining returns the number of draining endpoints of a locality.
+func countDraining(l *endpoint.Locality) (n int) {
+	for i := range l.Endpoints {
+		if l.Endpoints[i].Health == endpoint.HealthDraining {
+			n++
+		}
+	}
+	return n
 }
 
 // A reuse finds the unchanged endpoints of a locality. Positions before at are done.

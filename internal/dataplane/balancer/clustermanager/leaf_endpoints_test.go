@@ -2,7 +2,9 @@ package clustermanager
 
 import (
 	"net/netip"
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -113,5 +115,28 @@ func TestUnchangedEndpointsAreTheSame(t *testing.T) {
 			}
 		}
 		first = got
+	}
+}
+
+// TestMemoryOfDrainingEndpoints expects a draining endpoint to take memory for itself, and not for all endpoints of its locality.
+func TestMemoryOfDrainingEndpoints(t *testing.T) {
+	const endpoints = 1000
+	l := endpoint.Locality{Weight: 1}
+	for i := range endpoints {
+		l.Endpoints = append(l.Endpoints, endpoint.New(strconv.Itoa(i)))
+	}
+	l.Endpoints[endpoints/2].Health = endpoint.HealthDraining
+	const runs = 100
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		got := newDialer(nil, false).localities([]*endpoint.Locality{&l}, true)
+		if len(got) != 1 || len(got[0].Endpoints) != 1 {
+			t.Fatalf("draining endpoints: %v; want one", got)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / runs; got == 0 || got > 8*endpoints {
+		t.Errorf("one draining endpoint of %d takes %d bytes; want at most %d", endpoints, got, 8*endpoints)
 	}
 }
