@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -211,5 +212,24 @@ func BenchmarkMany(b *testing.B) {
 		if len(files) < packages {
 			b.Fatalf("%d files of %d packages", len(files), packages)
 		}
+	}
+}
+
+// A condition that contradicts a rule keeps it from applying.
+func TestContradiction(t *testing.T) {
+	const text = `version: v1
+resource: {message: xdsforge.test.v1.Thing, go: github.com/xdsforge/xdsforge/gen/testdata/testpb, name: name, sotw: partial}
+fields:
+  - {name: Text, from: text}
+rules:
+  - {at: inner.maybe, min: 3, when: {absent: inner}}
+`
+	in := gen.Input{Descriptors: []gen.Descriptor{{Path: "internal/outputtest/scalars/resource.yaml", Data: []byte(text)}}}
+	files, err := gen.Generate(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(files, func(f gen.File) bool { return strings.Contains(string(f.Data), "m.GetInner() == nil &&") }) {
+		t.Error("no file has the condition")
 	}
 }

@@ -235,13 +235,12 @@ func parseArgs(args []string, stdout, stderr io.Writer) (*options, error) {
 		return nil, err
 	case o.format != "text" && o.format != "json":
 		err = fmt.Errorf("-format = %q; must be text or json", o.format)
+	case slices.ContainsFunc(o.args, lateFlag):
+		err = fmt.Errorf("flags must be before the arguments: %s; usage: %s", strings.Join(o.args, " "), o.mode.usage())
 	case len(o.args) < o.mode.least:
 		err = fmt.Errorf("missing argument; usage: %s", o.mode.usage())
 	case len(o.args) > o.mode.most:
 		err = fmt.Errorf("too many arguments: %s; usage: %s", strings.Join(o.args, " "), o.mode.usage())
-		if slices.ContainsFunc(o.args, func(a string) bool { return strings.HasPrefix(a, "-") }) {
-			err = fmt.Errorf("flags must be before the arguments: %s; usage: %s", strings.Join(o.args, " "), o.mode.usage())
-		}
 	case o.mode.name == "" && !isPath(o.args[0]):
 		err = fmt.Errorf("there is no command and no folder %s; \"xdsgen help\" lists the commands", o.args[0])
 	}
@@ -249,6 +248,12 @@ func parseArgs(args []string, stdout, stderr io.Writer) (*options, error) {
 		fmt.Fprintln(stderr, "xdsgen:", err)
 	}
 	return o, err
+}
+
+// lateFlag reports whether an argument has the form of a flag, and is not the name of a file or folder.
+func lateFlag(arg string) bool {
+	_, err := os.Lstat(arg)
+	return err != nil && strings.HasPrefix(arg, "-")
 }
 
 // isPath reports whether an argument has the form of a path, or is the name of a file or folder.

@@ -112,14 +112,15 @@ func yamlError(err error) (diag.Pos, string) {
 func yamlHint(line []byte, text string) string {
 	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 	has := func(part string) bool { return strings.Contains(text, part) }
+	colons := bytes.Count(append(bytes.TrimSpace(line), ' '), []byte(": ")) > 1
 	switch {
 	case bytes.ContainsRune(indent, '\t'):
 		return "indent with spaces, not with tabs"
-	case has("expected key"), has("expected '-' indicator"):
+	case has("expected key"), has("expected '-' indicator"), has("mapping value") && !colons:
 		return "indent all keys of a mapping alike, and all elements of a list"
 	case has("anchor"), has("alias"), has("tag"), has("cannot start any token"):
 		return "put text with special characters in quotes"
-	case bytes.Count(line, []byte(": ")) > 1, has("mapping value"):
+	case colons:
 		return "put text that contains a colon in quotes"
 	}
 	return ""

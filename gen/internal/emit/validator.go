@@ -120,7 +120,11 @@ func guard(c *model.Check) model.Path {
 	_, condition := c.Rule.(Condition)
 	there := condition && !c.Elements && leaf != nil && leaf.Message == nil && leaf.Desc.HasPresence()
 	for _, t := range c.When.Tests {
-		for _, ok := t.Path.Behind(at); !ok; _, ok = t.Path.Behind(at) {
+		within := func() bool {
+			rest, ok := t.Path.Behind(at)
+			return ok && (len(rest.Steps) > 0 || t.Kind == model.Present)
+		}
+		for len(at.Steps) > 0 && !within() {
 			at = at.Parent()
 		}
 		there = there || t.Kind == model.Present || t.Kind == model.Equals && !t.Value.Zero()

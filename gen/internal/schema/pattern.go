@@ -13,12 +13,10 @@ const mostSample = 2000
 // matching are texts that match a regular expression. If it is a literal, there are texts with it at their
 // start and at their end.
 func matching(pattern string) []any {
-	re, err := regexp.Compile(strings.Trim(pattern, "^$"))
-	if err != nil {
-		return nil
-	}
-	if part, complete := re.LiteralPrefix(); complete {
-		return []any{part, part + "a", "a" + part}
+	if re, err := regexp.Compile(strings.Trim(pattern, "^$")); err == nil { // fails for an escaped $
+		if part, complete := re.LiteralPrefix(); complete {
+			return []any{part, part + "a", "a" + part}
+		}
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

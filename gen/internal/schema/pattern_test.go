@@ -18,6 +18,8 @@ func TestMatching(t *testing.T) {
 		`^[^a-zA-Z0-9\n]+$`,
 		`^projects/[^/]{1,63}$`,
 		`literal`,
+		`^US\$`,
+		`^[A-Z]+\$$`,
 	} {
 		found := matching(pattern)
 		if len(found) == 0 {
