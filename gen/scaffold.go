@@ -135,24 +135,24 @@ func (d *draft) findHooks(index *protoindex.Index) {
 			name = first + strconv.Itoa(i)
 		}
 		taken[name] = true
-		path := string(r.Message.GoIdent.GoImportPath)
-		if names[path] == "" {
-			names[path], _ = index.GoName(path)
-			clash := func(o draftImport) bool { return o.Name == names[path] }
-			for i := 2; names[path] == "resource" || slices.ContainsFunc(d.HookImports, clash); i++ { // that of the framework
-				names[path] = strings.TrimRight(names[path], "0123456789") + strconv.Itoa(i)
+		from := string(r.Message.GoIdent.GoImportPath)
+		if names[from] == "" {
+			names[from], _ = index.GoName(from)
+			clash := func(o draftImport) bool { return o.Name == names[from] }
+			for i := 2; names[from] == "resource" || slices.ContainsFunc(d.HookImports, clash); i++ { // that of the framework
+				names[from] = strings.TrimRight(names[from], "0123456789") + strconv.Itoa(i)
 			}
-			d.HookImports = append(d.HookImports, draftImport{names[path], path})
+			d.HookImports = append(d.HookImports, draftImport{names[from], from})
 		}
 		d.Hooks = append(d.Hooks, draftHook{
-			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: names[path] + "." + r.Message.GoIdent.GoName,
+			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: names[from] + "." + r.Message.GoIdent.GoName,
 		})
 	}
 }
 
 // hookWords is a path in the name of a hook: labels.key gives LabelsKeys, and labels.value gives Labels.
-func hookWords(path string) string {
-	words := strings.Split(path, ".")
+func hookWords(at string) string {
+	words := strings.Split(at, ".")
 	for i := len(words) - 1; i > 0; i-- {
 		switch words[i] {
 		case "key":

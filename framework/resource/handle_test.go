@@ -168,7 +168,8 @@ func TestForeignUpdate(t *testing.T) {
 		if ev.Err == nil || ev.Update != nil || ev.Changed {
 			t.Errorf("event %d is %+v; want an error, and no change of the update", n, ev)
 		}
-		if n++; n == 2 {
+		n++
+		if n == 2 {
 			break
 		}
 	}

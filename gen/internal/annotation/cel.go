@@ -146,7 +146,7 @@ func (d *deriver) either(text string) string {
 	var values []string
 	for part := range strings.SplitSeq(text, "||") {
 		m := comparison().FindStringSubmatch(strings.TrimSpace(part))
-		if m == nil || m[1] != "this" || m[2] != "==" {
+		if len(m) == 0 || m[1] != "this" || m[2] != "==" {
 			return ""
 		}
 		value := m[3] + m[4]

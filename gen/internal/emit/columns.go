@@ -17,8 +17,10 @@ func short(source []byte) []byte {
 	for line := range bytes.Lines(source) {
 		rest, depth := string(line), 0
 		indent := rest[:len(rest)-len(strings.TrimLeft(rest, "\t"))] + "\t"
-		for end, inString := 0, false; ; {
-			if end, depth, inString = lineEnd(rest, depth); end == 0 {
+		for {
+			end, open, inString := lineEnd(rest, depth)
+			depth = open
+			if end == 0 {
 				break
 			}
 			head, tail := rest[:end], rest[end:]
@@ -59,7 +61,8 @@ func lineEnd(line string, depth int) (end, open int, inString bool) {
 				cost, text = 1<<9+depth, "."
 			}
 		case token.RPAREN, token.RBRACK, token.RBRACE:
-			if depth--; depth == 0 && end > 0 && (strings.HasPrefix(line, "func ") || strings.HasPrefix(line, "var ")) {
+			depth--
+			if depth == 0 && end > 0 && (strings.HasPrefix(line, "func ") || strings.HasPrefix(line, "var ")) {
 				return end, open, inString // rather among the parameters than among the results
 			}
 		case token.LAND, token.LOR:

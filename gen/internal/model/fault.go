@@ -5,8 +5,9 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// A fault ends the construction of a part of the package, such as a field or a rule. It was reported.
-type fault struct{}
+// A fault ends the construction of a part of the package, such as a field or a rule. It is the code of an error that was
+// reported, or empty if several were.
+type fault diag.Code
 
 // try builds a part. It reports whether the part is complete. Every panic with a fault is in a call of try.
 func try(build func()) (ok bool) {
@@ -22,10 +23,10 @@ func try(build func()) (ok bool) {
 	return true
 }
 
-// fault reports an error.
+// fault reports an error and returns its code.
 func (b *builder) fault(at diag.Pos, code diag.Code, hint, format string, args ...any) fault {
 	b.bag.AddHint(at, code, hint, format, args...)
-	return fault{}
+	return fault(code)
 }
 
 // require reports an error unless ok, and ends the construction of the part.
@@ -47,6 +48,6 @@ func each[T any](list []T, build func(T)) {
 		ok = try(func() { build(x) }) && ok
 	}
 	if !ok {
-		panic(fault{})
+		panic(fault(""))
 	}
 }

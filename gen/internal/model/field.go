@@ -37,7 +37,7 @@ func (b *builder) fieldPaths(s *Struct, d *descriptor.Field) []Path {
 	if d.Pick != nil {
 		b.require(len(d.From) == 1, descriptor.Text{Pos: d.Pick.Pos}, diag.WrongShape, "pick needs one path, but field %s has %d", d.Name.Value, len(d.From))
 	}
-	var paths []Path
+	paths := make([]Path, 0, len(d.From))
 	for _, t := range d.From {
 		b.require(d.Oneof == nil, t, diag.Conflict, "field %s is a oneof: write `from` in its cases", d.Name.Value)
 		p := b.fieldPath(t, s.Message)
@@ -107,7 +107,7 @@ func (b *builder) inferred(f *Field, d *descriptor.Field) Value {
 	if f.List || f.IsMap() {
 		key = "each"
 	}
-	hint, what := "", ""
+	var hint, what string
 	switch c := p.Class(); c {
 	case Message:
 		hint, what = "name a struct for it in `"+key+"`", diag.Article(Short(p.Message()))

@@ -53,7 +53,8 @@ func (b *builder) goPath(t descriptor.Text, s *Struct) GoPath {
 		case StructOf:
 			s = v.Struct
 		case OneofOf:
-			if i++; last {
+			i++
+			if last {
 				break
 			}
 			step.Case = b.goCase(t, v.Oneof, names[i])

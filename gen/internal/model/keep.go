@@ -50,7 +50,7 @@ func (b *builder) fieldNamed(t descriptor.Text, name string, s *Struct) *Field {
 		}
 	}
 	b.requireHint(slices.Contains(s.faulty, name), t, diag.UnknownField, diag.Suggest(name, fieldNames(s)), "unknown field %q in %s", name, s.Name)
-	panic(fault{})
+	panic(fault(""))
 }
 
 func (f *Field) number() bool {

@@ -178,7 +178,7 @@ func IsKey(p Path) bool { return p.Class().Key() && !p.ToList() }
 
 // inner resolves paths in one message, and checks each.
 func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(Path) bool, need string) []Path {
-	var paths []Path
+	paths := make([]Path, 0, len(texts))
 	for _, t := range texts {
 		p := b.fieldPath(t, m)
 		b.single(t, p)

@@ -81,7 +81,8 @@ func (s *suggester) oneof(o *protogen.Oneof) []string {
 	lines = append(lines, "  oneof:")
 	for _, f := range o.Fields {
 		name, again := f.Desc.Name(), func(other *protogen.Field) bool { return other != f && other.Message == f.Message }
-		switch typ := ""; {
+		var typ string
+		switch {
 		case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.Empty":
 			typ = s.name(GoName(string(name)), fmt.Sprint("case ", len(s.taken)))
 			lines = append(lines, fmt.Sprintf("    - {case: %s, from: %s, fields: []}", typ, name))
