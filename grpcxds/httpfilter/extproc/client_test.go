@@ -86,7 +86,7 @@ func testChanges(t *testing.T, newWorld newWorldFunc) {
 // has failed.
 func TestHeaderBeforeMessages(t *testing.T) {
 	w := newWorld(t, echo)
-	w.Handle(changing(func(in *request, out *response) []*response {
+	w.Handle(changing(func(_ *request, out *response) []*response {
 		if h := out.GetResponseHeaders(); h != nil {
 			h.Response = &extprocv3.CommonResponse{HeaderMutation: set("x-more", "2", "content-type")}
 		}

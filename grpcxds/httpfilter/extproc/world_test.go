@@ -174,11 +174,11 @@ type failedStream struct {
 	err error
 }
 
-func (failedStream) SendMsg(any) error            { return io.EOF }
-func (failedStream) CloseSend() error             { return nil }
-func (s failedStream) RecvMsg(any) error          { return s.err }
-func (failedStream) Header() (metadata.MD, error) { return nil, nil } //nolint:nilnil // there is none
-func (failedStream) Trailer() metadata.MD         { return nil }
+func (failedStream) SendMsg(any) error              { return io.EOF }
+func (failedStream) CloseSend() error               { return nil }
+func (s failedStream) RecvMsg(any) error            { return s.err }
+func (s failedStream) Header() (metadata.MD, error) { return nil, s.err }
+func (failedStream) Trailer() metadata.MD           { return nil }
 
 // say sends messages.
 func (c *clientCall) say(messages ...string) {
