@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -139,13 +140,21 @@ func (f *filtered) end(err error) {
 		return
 	}
 	f.over, f.err = true, err
-	last, cancel := f.uses == 0, f.cancel
+	last := f.uses == 0
+	f.mu.Unlock()
+	f.stop()
+	if last {
+		f.release()
+	}
+}
+
+// stop cancels the rest of the call, if it has begun.
+func (f *filtered) stop() {
+	f.mu.Lock()
+	cancel := f.cancel
 	f.mu.Unlock()
 	if cancel != nil {
 		cancel()
-	}
-	if last {
-		f.release()
 	}
 }
 
@@ -181,10 +190,12 @@ func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.Stre
 				f.end(err) // the program need not receive any more
 			}
 		}))
-		if x.tries == nil {
-			return open(inner, opts)
+		s, err := f.openLower(inner, opts, open)
+		if err != nil {
+			return nil, err
 		}
-		return newReplay(inner, x.tries, opts, open)
+		f.lower.ClientStream, f.lower.serverStreams = s, desc.ServerStreams
+		return &f.lower, nil
 	})
 	f.enter()                                                                                      // so that release sees unwatch
 	f.unwatch = context.AfterFunc(ctx, func() { f.end(status.FromContextError(ctx.Err()).Err()) }) //nolint:contextcheck // recording metrics does not wait
@@ -198,11 +209,45 @@ func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.Stre
 	return f, nil
 }
 
+// openLower opens the stream below the filters, which makes the attempts of the call.
+func (f *filteredStream) openLower(ctx context.Context, opts []grpc.CallOption, open opener) (grpc.ClientStream, error) {
+	if f.tries == nil {
+		return open(ctx, opts)
+	}
+	return newReplay(ctx, f.tries, opts, open)
+}
+
+// A lowerStream is the stream below the filters. Before its end, it has no trailer. gRPC permits no look at the trailer then,
+// but a filter may fail, or answer by itself, while the stream goes on.
+type lowerStream struct {
+	grpc.ClientStream
+	serverStreams bool
+	ended         atomic.Bool
+}
+
+// RecvMsg implements [grpc.ClientStream].
+func (s *lowerStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err != nil || !s.serverStreams {
+		s.ended.Store(true)
+	}
+	return err
+}
+
+// Trailer implements [grpc.ClientStream].
+func (s *lowerStream) Trailer() metadata.MD {
+	if !s.ended.Load() {
+		return nil
+	}
+	return s.ClientStream.Trailer()
+}
+
 // A filteredStream is the stream that the program has.
 type filteredStream struct {
 	*filtered
 	ctx    context.Context //nolint:containedctx // the result of Context after the end
 	stream grpc.ClientStream
+	lower  lowerStream
 	// After the end, header and trailer are those of the filters.
 	header, trailer metadata.MD
 }
@@ -244,6 +289,9 @@ func (f *filteredStream) RecvMsg(m any) error {
 		err = filterchain.ErrNoMessage
 	case err != nil && !errors.Is(err, io.EOF):
 		err = filterchain.StatusOf(err)
+	}
+	if !f.lower.ended.Load() {
+		f.stop() // the headers that have not come will not come
 	}
 	f.fill(f.stream)
 	header, _ := f.stream.Header()

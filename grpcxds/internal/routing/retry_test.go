@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/internal/scrape"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
 // retries returns a route whose calls are retried up to n times if the server is unavailable.
@@ -126,6 +130,37 @@ func TestRetries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRetryMetrics expects a record for a call with retries, and none for one without (gRFC A96).
+func TestRetryMetrics(t *testing.T) {
+	w := newWorld(t)
+	meter := scrape.NewMeter()
+	calls, err := telemetry.NewCalls(meter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.metrics = calls.Of("xds:///svc")
+	w.route(retries("a", 4))
+	w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		before, err := meter.Lines(t.Context(), "grpc.client.call.retries")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.handler(failing(2, unavailable))
+		for range 3 { // the first is retried twice
+			if _, err := call(soon(t), "/p.S/M"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []string{"grpc.client.call.retries{grpc.method=other,grpc.target=xds:///svc} 1 of 2"}
+		if len(before) > 0 {
+			want = []string{"grpc.client.call.retries{grpc.method=other,grpc.target=xds:///svc} 2 of 4"}
+		}
+		if lines, err := meter.Lines(t.Context(), "grpc.client.call.retries"); err != nil || !slices.Equal(lines, want) {
+			t.Errorf("%q, %v; want %q", lines, err, want)
+		}
+	})
 }
 
 func TestDroppedCallsAreNotMadeAgain(t *testing.T) {

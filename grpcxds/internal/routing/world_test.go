@@ -31,6 +31,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -89,6 +90,7 @@ type world struct {
 	channel *routing.Interceptors
 	cc      *grpc.ClientConn
 	filters []httpfilter.Filter
+	metrics *telemetry.Target
 
 	mu     sync.Mutex
 	handle func(cluster string, s grpc.ServerStream) error
@@ -198,7 +200,7 @@ func (w *world) settings() routing.Settings {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return routing.Settings{Filters: table, Where: `grpcxds: target "xds:///svc", authority "svc"`, NodeID: "n"}
+	return routing.Settings{Filters: table, Where: `grpcxds: target "xds:///svc", authority "svc"`, NodeID: "n", Metrics: w.metrics}
 }
 
 // call makes a unary call and returns the server's response.
