@@ -164,8 +164,8 @@ func hookWords(at string) string {
 	return model.GoName(strings.Join(words, "_"))
 }
 
-func join(path, field string) string {
-	return strings.Trim(path+"."+field, ".")
+func join(at, field string) string {
+	return strings.Trim(at+"."+field, ".")
 }
 
 func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {

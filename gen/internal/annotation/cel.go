@@ -70,7 +70,7 @@ func (d *deriver) expressed(part string) bool {
 // An absent field counts as zero in such an expression, which rules only do for fields without presence.
 func (d *deriver) memberExpressed(part string) bool {
 	found := member().FindStringSubmatch(part)
-	if found == nil || slices.ContainsFunc(quoted().FindAllString(part, -1), func(text string) bool { return strings.Contains(text, found[0]) }) {
+	if len(found) == 0 || slices.ContainsFunc(quoted().FindAllString(part, -1), func(text string) bool { return strings.Contains(text, found[0]) }) {
 		return false
 	}
 	i := slices.IndexFunc(d.message.Fields, func(f *protogen.Field) bool { return string(f.Desc.Name()) == found[1] })

@@ -209,6 +209,16 @@ func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.Stre
 	return f, nil
 }
 
+// A filteredStream is the stream that the program has.
+type filteredStream struct {
+	*filtered
+	ctx    context.Context //nolint:containedctx // the result of Context after the end
+	stream grpc.ClientStream
+	lower  lowerStream
+	// After the end, header and trailer are those of the filters.
+	header, trailer metadata.MD
+}
+
 // openLower opens the stream below the filters, which makes the attempts of the call.
 func (f *filteredStream) openLower(ctx context.Context, opts []grpc.CallOption, open opener) (grpc.ClientStream, error) {
 	if f.tries == nil {
@@ -240,16 +250,6 @@ func (s *lowerStream) Trailer() metadata.MD {
 		return nil
 	}
 	return s.ClientStream.Trailer()
-}
-
-// A filteredStream is the stream that the program has.
-type filteredStream struct {
-	*filtered
-	ctx    context.Context //nolint:containedctx // the result of Context after the end
-	stream grpc.ClientStream
-	lower  lowerStream
-	// After the end, header and trailer are those of the filters.
-	header, trailer metadata.MD
 }
 
 // SendMsg implements [grpc.ClientStream].

@@ -273,9 +273,10 @@ func TestSlowCloseOfOneConnection(t *testing.T) {
 		defer close(changed)
 		c.changed(c.ClientConn) // as after a request that has just ended
 	}()
-	busy := 0
+	busy, tick := 0, time.NewTicker(100*time.Microsecond)
+	defer tick.Stop()
 	for range 200 {
-		time.Sleep(100 * time.Microsecond)
+		<-tick.C
 		if !sc.mu.TryLock() {
 			busy++
 			continue
