@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -53,9 +54,24 @@ func header(name string) attribute {
 	return text(func(c *matchtree.Call) (string, bool) { return c.Header(name) })
 }
 
-func method(c *matchtree.Call) (string, bool) { return c.Method, true }
+// urlPath returns the path without the query. That of a gRPC call is its method.
+func urlPath(c *matchtree.Call) (string, bool) {
+	if c.Request == nil {
+		return c.Method, true
+	}
+	path, _, _ := strings.Cut(c.Request.URL.RequestURI(), "?")
+	return path, true
+}
 
-// missing is an attribute of Envoy that no gRPC call has (A106).
+// query returns the query of an HTTP request. gRPC calls have none.
+func query(c *matchtree.Call) (string, bool) {
+	if c.Request == nil {
+		return "", true
+	}
+	return c.Request.URL.RawQuery, true
+}
+
+// missing is an attribute of Envoy that no call has (A106).
 func missing(kind *types.Type) attribute {
 	return attribute{kind, func(*matchtree.Call) (any, bool) { return nil, false }}
 }
@@ -65,10 +81,10 @@ func attributes(name string) map[string]attribute {
 	switch name {
 	case requestType:
 		return map[string]attribute{
-			"path":      text(method),
-			"url_path":  text(method),
+			"path":      header(":path"),
+			"url_path":  text(urlPath),
 			"host":      header(":authority"),
-			"scheme":    missing(types.StringType),
+			"scheme":    header(":scheme"), // missing in gRPC calls (A106)
 			"method":    header(":method"),
 			"headers":   {types.NewMapType(types.StringType, types.StringType), func(c *matchtree.Call) (any, bool) { return headers{c}, true }},
 			"referer":   header("referer"),
@@ -76,7 +92,7 @@ func attributes(name string) map[string]attribute {
 			"time":      missing(types.TimestampType),
 			"id":        header("x-request-id"),
 			"protocol":  missing(types.StringType),
-			"query":     text(func(*matchtree.Call) (string, bool) { return "", true }),
+			"query":     text(query),
 		}
 	case sourceType:
 		return map[string]attribute{

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -134,6 +136,7 @@ func TestMatch(t *testing.T) {
 		`request.headers["te"] == "trailers"`:                      false, // hop-by-hop
 		`"te" in request.headers`:                                  false,
 		`"x-a" in request.headers`:                                 true,
+		`request.headers["X-A"] == "1,2"`:                          false, // gRPC has names in lower case only
 		`request.headers["missing"] == ""`:                         false,
 		`request.headers["missing"] != "x"`:                        false, // an error is no match
 		`has(request.headers.missing)`:                             false,
@@ -183,6 +186,66 @@ func TestMatch(t *testing.T) {
 		if got := m.Match(newCall()); got != want {
 			t.Errorf("%s: matches %v; want %v", text, got, want)
 		}
+	}
+}
+
+// TestMatchRequest expects whether each expression matches an HTTP request of a client, and the same request at a server.
+func TestMatchRequest(t *testing.T) {
+	request := func(target, host string) *http.Request {
+		u, err := url.Parse(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &http.Request{
+			Method: http.MethodPut, URL: u, Host: host,
+			Header: http.Header{"X-A": {"1", "2"}, "Referer": {"r"}, "User-Agent": {"curl"}, "X-Request-Id": {"id"}},
+		}
+	}
+	properties := newCall().Attributes
+	calls := [2]*matchtree.Call{
+		{Request: request("https://shop.example/a%20b?c=d", "")},
+		{Request: request("/a%20b?c=d", "shop.example"), Received: true, Attributes: properties},
+	}
+	for text, want := range map[string][2]bool{
+		`request.path == "/a%20b?c=d"`:                {true, true},
+		`request.url_path == "/a%20b"`:                {true, true},
+		`request.query == "c=d"`:                      {true, true},
+		`request.host == "shop.example"`:              {true, true},
+		`request.method == "PUT"`:                     {true, true},
+		`request.scheme == "https"`:                   {true, false},
+		`request.scheme == "http"`:                    {false, true},
+		`request.referer == "r"`:                      {true, true},
+		`request.useragent == "curl"`:                 {true, true},
+		`request.id == "id"`:                          {true, true},
+		`request.headers["x-a"] == "1,2"`:             {true, true},
+		`request.headers["X-A"] == "1,2"`:             {true, true}, // as in Envoy
+		`request.headers["HOST"] == "shop.example"`:   {true, true},
+		`request.headers[":authority"] != "x"`:        {true, true},
+		`"x-b" in request.headers`:                    {false, false},
+		`size(request.headers) == 8`:                  {true, true}, // four pseudo-headers
+		`has(request.time) || has(request.protocol)`:  {false, false},
+		`source.address == "10.0.0.1:80"`:             {false, true},
+		`connection.tls_version == "TLSv1.3"`:         {false, true},
+		`connection.requested_server_name == "sni"`:   {false, true},
+		`has(xds.cluster_metadata.filter_metadata.x)`: {false, false},
+	} {
+		m, err := parse(t, &xdstypev3.CelExpression{CelExprChecked: checked(t, text, false)})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		for i, side := range []string{"client", "server"} {
+			if got := m.Match(calls[i]); got != want[i] {
+				t.Errorf("%s: matches %v on a %s; want %v", text, got, side, want[i])
+			}
+		}
+	}
+	m, err := parse(t, &xdstypev3.CelExpression{CelExprChecked: checked(t, `size(request.headers) == 7`, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Match(&matchtree.Call{Request: request("/", ""), Received: true}) {
+		t.Error("a request without a host has another number of headers than 7")
 	}
 }
 

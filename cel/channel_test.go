@@ -1,6 +1,7 @@
 package cel_test
 
 import (
+	"net/http"
 	"testing"
 
 	"cel.dev/expr"
@@ -29,6 +30,7 @@ import (
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/cel"
 	"github.com/xdsforge/xdsforge/grpcxds"
+	"github.com/xdsforge/xdsforge/httpxds"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -74,8 +76,9 @@ func chaos() *expr.Expr {
 	return call("_==_", call("_[_]", headers, text("x-team")), text("chaos"))
 }
 
-// apiListener returns a Listener that aborts the calls that match chaos with ABORTED, and the others with PERMISSION_DENIED.
-func apiListener() proto.Message {
+// apiListener returns a Listener that aborts the calls that match chaos with ABORTED, and the others with PERMISSION_DENIED. It has
+// one route.
+func apiListener(r *routev3.Route) proto.Message {
 	predicate := &matcherv3.Matcher_MatcherList_Predicate{MatchType: &matcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{
 		SinglePredicate: &matcherv3.Matcher_MatcherList_Predicate_SinglePredicate{
 			Input: extension(new(matcherv3.HttpAttributesCelMatchInput)),
@@ -93,10 +96,8 @@ func apiListener() proto.Message {
 			OnNoMatch: aborting(codes.PermissionDenied),
 		},
 	}
-	host := &routev3.VirtualHost{Name: "h", Domains: []string{"*"}, Routes: []*routev3.Route{{
-		Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{}},
-		Action: &routev3.Route_NonForwardingAction{NonForwardingAction: new(routev3.NonForwardingAction)},
-	}}}
+	r.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{}}
+	host := &routev3.VirtualHost{Name: "h", Domains: []string{"*"}, Routes: []*routev3.Route{r}}
 	return &listenerv3.Listener{Name: "shop", ApiListener: &listenerv3.ApiListener{ApiListener: pack(&hcmv3.HttpConnectionManager{
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{Name: "r", VirtualHosts: []*routev3.VirtualHost{host}}},
 		HttpFilters: []*hcmv3.HttpFilter{
@@ -109,7 +110,7 @@ func apiListener() proto.Message {
 // A channel whose Env registers CEL chooses filters by an expression. Another one rejects the Listener.
 func TestChannel(t *testing.T) {
 	cp := xdstest.Start(t, listener.Type(), route.Type(), cluster.Type(), endpoint.Type())
-	cp.Set(apiListener())
+	cp.Set(apiListener(&routev3.Route{Action: &routev3.Route_NonForwardingAction{NonForwardingAction: new(routev3.NonForwardingAction)}}))
 	dial := func(types ...func(xdsforge.Registrar)) *grpc.ClientConn {
 		cc, err := grpcxds.Dialer{Env: cp.Env(xdsforge.WithTypes(types...))}.NewClient("xds:///shop", grpcxds.WithCredentials(insecure.NewCredentials()))
 		if err != nil {
@@ -131,4 +132,30 @@ func TestChannel(t *testing.T) {
 		t.Errorf("a call of a channel without CEL: %v; want UNAVAILABLE", err)
 	}
 	cp.WantRejected(listener.Type(), "needs CEL: import the module github.com/xdsforge/xdsforge/cel")
+}
+
+// An HTTP client whose Env registers CEL chooses filters by an expression.
+func TestTransport(t *testing.T) {
+	cp := xdstest.Start(t, listener.Type(), route.Type(), cluster.Type(), endpoint.Type())
+	cp.Set(apiListener(&routev3.Route{Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: http.StatusOK}}}))
+	rt, err := httpxds.NewTransport("xds:///shop", httpxds.WithEnv(cp.Env(xdsforge.WithTypes(httpxds.Register, cel.Register))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	for team, want := range map[string]int{"chaos": http.StatusConflict, "shop": http.StatusForbidden} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Team", team)
+		resp, err := rt.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("a request of the team %s: %s; want %d", team, resp.Status, want)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 // Package cel evaluates CEL in the matchers of HTTP filters (gRFC A106). Register it beside the other types of an Env:
 //
-//	xdsforge.WithTypes(grpcxds.Register, cel.Register)
+//	xdsforge.WithTypes(grpcxds.Register, httpxds.Register, cel.Register)
 //
 // Without it, the client rejects resources with CEL. It is a module of its own, because it links the implementation of CEL and
 // the parser generator that this needs.
@@ -17,7 +17,11 @@
 //
 // The variable request has path, url_path, host, method, headers, referer, useragent, id and query. On channels, host
 // and useragent are missing, because gRPC adds these headers below the filters. The map xds.cluster_metadata.filter_metadata has
-// the metadata of the call's cluster on channels (gRFC A103). On servers, source has address and port, and connection has
-// requested_server_name, tls_version and sha256_peer_certificate_digest. An expression that uses a missing attribute, or fails
-// otherwise, does not match.
+// the metadata of the call's cluster on channels and HTTP clients (gRFC A103). On servers, source has address and port, and
+// connection has requested_server_name, tls_version and sha256_peer_certificate_digest. An expression that uses a missing
+// attribute, or fails otherwise, does not match.
+//
+// The HTTP requests of package httpxds also have request.scheme, and HTTP clients have request.host. The query of a gRPC call is
+// empty. The case of a name in request.headers does not matter for HTTP requests. Headers that net/http adds later, such as a
+// default User-Agent, are missing on HTTP clients.
 package cel

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -21,20 +22,26 @@ func (h headers) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return nil, false
 	}
-	value, there := h.call.Header(string(name))
+	text := string(name)
+	if h.call.Request != nil {
+		text = strings.ToLower(text) // as in Envoy
+	}
+	value, there := h.call.Header(text)
 	return types.String(value), there
 }
 
 // all returns a map of all headers.
 func (h headers) all() traits.Mapper {
 	out := make(map[string]string, len(h.call.Metadata)+2)
-	for name := range h.call.Metadata {
+	for name := range h.call.Names() {
 		if v, there := h.call.Header(name); there {
 			out[name] = v
 		}
 	}
-	for _, name := range []string{":method", ":path"} {
-		out[name], _ = h.call.Header(name)
+	for _, name := range []string{":method", ":path", ":authority", ":scheme"} {
+		if v, there := h.call.Header(name); there {
+			out[name] = v
+		}
 	}
 	return types.NewStringStringMap(types.DefaultTypeAdapter, out)
 }

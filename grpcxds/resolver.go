@@ -1,7 +1,6 @@
 package grpcxds
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -181,18 +180,7 @@ func (r *xdsResolver) serviceConfig(t *routing.Table) *serviceconfig.ParseResult
 
 // cluster returns the newest resource of a cluster, for filters.
 func (r *xdsResolver) cluster(name string) (*cluster.Update, error) {
-	s := r.latest.Load()
-	if s == nil || s.Config == nil {
-		return nil, errors.New("there is no configuration")
-	}
-	c, ok := s.Config.Clusters[name]
-	switch {
-	case !ok:
-		return nil, errors.New("the configuration does not have it")
-	case c.Err != nil:
-		return nil, c.Err
-	}
-	return c.Update, nil
+	return r.latest.Load().Cluster(name)
 }
 
 // policyState returns the state for the LB policy. Without a table, err is the reason.

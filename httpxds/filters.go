@@ -14,6 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
@@ -29,9 +30,16 @@ func (t *Transport) newFilters(list []listener.HTTPFilter) *clientFilters {
 	return &clientFilters{
 		Set: t.instances.Begin(), Filters: list, Known: t.share.filters.Known,
 		New: func(e filters.Entry) (httpfilter.ClientInstance, error) {
-			return t.share.filters.Filter(e.Message).NewClient(httpfilter.Host{Name: e.Name, Target: t.target, Logger: t.logger})
+			return t.share.filters.Filter(e.Message).NewClient(httpfilter.Host{
+				Name: e.Name, Target: t.target, Cluster: t.cluster, Filter: t.share.filters.Filter, Logger: t.logger,
+			})
 		},
 	}
+}
+
+// cluster returns the newest resource of a cluster, for filters.
+func (t *Transport) cluster(name string) (*cluster.Update, error) {
+	return t.latest.Load().Cluster(name)
 }
 
 // chain returns the RoundTripper that passes requests through interceptors. It returns nil if there are none.

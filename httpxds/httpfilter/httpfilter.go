@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // A Filter is an HTTP filter that runs. At least one of NewServer and NewClient is set, according to the sides that HTTPFilter
@@ -25,6 +26,12 @@ type Host struct {
 	Name string
 	// Target is the target of the client. It is empty on servers.
 	Target string
+	// Cluster returns the newest resource of a cluster of the client, such as that of [ClusterOf], or the reason why there is
+	// none. It is nil on servers.
+	Cluster func(name string) (*cluster.Update, error)
+	// Filter returns the filter that runs with a configuration message, or nil. It is for filters that contain filters (gRFC
+	// A103).
+	Filter func(message string) *Filter
 	// Logger is the logger of the server or the client.
 	Logger *slog.Logger
 }

@@ -11,7 +11,7 @@ import (
 
 // Filters returns the filters.
 func Filters() []httpfilter.Filter {
-	return []httpfilter.Filter{{HTTPFilter: router.Filter()}, rbacFilter(), corsFilter(), headerMutation(), rateLimit(), faultFilter()}
+	return []httpfilter.Filter{{HTTPFilter: router.Filter()}, rbacFilter(), corsFilter(), headerMutation(), rateLimit(), faultFilter(), compositeFilter()}
 }
 
 // read returns a configuration as the parsing half of a filter has it.

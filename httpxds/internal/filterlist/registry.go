@@ -11,15 +11,16 @@ import (
 
 // A Registry has the filters that run on one side. It is immutable.
 type Registry struct {
-	filters map[string]httpfilter.Filter // keyed by the message of the configuration
+	filters map[string]*httpfilter.Filter // keyed by the message of the configuration
 	side    resource.Side
 }
 
 // NewRegistry creates a Registry. It returns an error if two filters read the same message, or if a filter lacks a half.
 func NewRegistry(side resource.Side, list []httpfilter.Filter) (*Registry, error) {
-	r := &Registry{filters: make(map[string]httpfilter.Filter, len(list)), side: side}
+	r := &Registry{filters: make(map[string]*httpfilter.Filter, len(list)), side: side}
 	var errs []error
-	for _, f := range list {
+	for i := range list {
+		f := &list[i]
 		if f.HTTPFilter == nil {
 			errs = append(errs, errors.New("Filter.HTTPFilter is nil; must be set, because it parses the configuration"))
 			continue
@@ -36,7 +37,7 @@ func NewRegistry(side resource.Side, list []httpfilter.Filter) (*Registry, error
 }
 
 // runs reports whether a filter has the half of the side.
-func (r *Registry) runs(f httpfilter.Filter) bool {
+func (r *Registry) runs(f *httpfilter.Filter) bool {
 	if r.side == resource.ClientSide {
 		return f.NewClient != nil
 	}
@@ -53,12 +54,12 @@ func (r *Registry) half() string {
 
 // Known returns the filter that runs with a configuration message, or nil.
 func (r *Registry) Known(message string) *resource.HTTPFilter {
-	f, ok := r.filters[message]
-	if !ok || !f.Terminal && !r.runs(f) {
+	f := r.filters[message]
+	if f == nil || !f.Terminal && !r.runs(f) {
 		return nil
 	}
 	return f.HTTPFilter
 }
 
-// Filter returns the filter of a configuration message that is known.
-func (r *Registry) Filter(message string) httpfilter.Filter { return r.filters[message] }
+// Filter returns the filter of a configuration message, or nil. The filter may lack the half of the side.
+func (r *Registry) Filter(message string) *httpfilter.Filter { return r.filters[message] }

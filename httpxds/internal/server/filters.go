@@ -19,7 +19,7 @@ func (b *backend) newChainFilters(set *filters.Set[httpfilter.ServerInstance], i
 	return &chainFilters{
 		Set: set, Chain: id, Filters: list, Known: b.config.Filters.Known,
 		New: func(e filters.Entry) (httpfilter.ServerInstance, error) {
-			return b.config.Filters.Filter(e.Message).NewServer(httpfilter.Host{Name: e.Name, Logger: b.config.Logger})
+			return b.config.Filters.Filter(e.Message).NewServer(httpfilter.Host{Name: e.Name, Filter: b.config.Filters.Filter, Logger: b.config.Logger})
 		},
 	}
 }

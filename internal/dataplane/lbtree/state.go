@@ -2,6 +2,7 @@ package lbtree
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/telemetry"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // A State has the newest configuration and everything else that the resolver passes to the tree.
@@ -52,6 +54,21 @@ type State struct {
 	Logger *slog.Logger
 	// Trees gets the trees that use the state. Nil: nobody reads them.
 	Trees *Trees
+}
+
+// Cluster returns the resource of a cluster, or the reason why there is none. A nil State has no cluster.
+func (s *State) Cluster(name string) (*cluster.Update, error) {
+	if s == nil || s.Config == nil {
+		return nil, errors.New("there is no configuration")
+	}
+	c, ok := s.Config.Clusters[name]
+	switch {
+	case !ok:
+		return nil, errors.New("the configuration does not have it")
+	case c.Err != nil:
+		return nil, c.Err
+	}
+	return c.Update, nil
 }
 
 // A Subscriber keeps clusters in the configuration that no route names (gRFC A74's dynamic

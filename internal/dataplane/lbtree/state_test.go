@@ -2,12 +2,15 @@ package lbtree_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/attributes"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // TestStateOf expects the newest state of a channel, which need not be the one that was added.
@@ -24,6 +27,26 @@ func TestStateOf(t *testing.T) {
 	first.Latest.Store(newest)
 	if s := lbtree.StateOf(a); s != newest {
 		t.Errorf("the state is %v, want the newest one", s)
+	}
+}
+
+// A State without a configuration has no clusters. An unusable cluster has the reason.
+func TestCluster(t *testing.T) {
+	u, unusable := new(cluster.Update), errors.New("unusable")
+	s := &lbtree.State{Config: &xdsconfig.Config{Clusters: map[string]xdsconfig.Cluster{"c": {Update: u}, "bad": {Err: unusable, Update: u}}}}
+	if got, err := s.Cluster("c"); got != u || err != nil {
+		t.Errorf("the cluster is %v, %v; want the resource", got, err)
+	}
+	if got, err := s.Cluster("bad"); got != nil || !errors.Is(err, unusable) {
+		t.Errorf("an unusable cluster is %v, %v; want the reason", got, err)
+	}
+	if got, err := s.Cluster("other"); got != nil || err == nil {
+		t.Errorf("an unknown cluster is %v, %v; want an error", got, err)
+	}
+	for _, none := range []*lbtree.State{nil, {}} {
+		if got, err := none.Cluster("c"); got != nil || err == nil {
+			t.Errorf("without a configuration the cluster is %v, %v; want an error", got, err)
+		}
 	}
 }
 

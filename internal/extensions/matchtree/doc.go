@@ -1,4 +1,5 @@
-// Package matchtree decodes the unified matcher xds.type.matcher.v3.Matcher, and evaluates it for gRPC calls (gRFC A106).
+// Package matchtree decodes the unified matcher xds.type.matcher.v3.Matcher, and evaluates it for gRPC calls (gRFC A106)
+// and HTTP requests.
 //
 // [Read] creates a [Tree], which is immutable. The caller reads the actions. The tree yields the first action whose
 // conditions match. If a nested matcher finds nothing, the search continues with the later matchers of the outer one, as in

@@ -1,6 +1,10 @@
 package matchtree_test
 
 import (
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +160,71 @@ func TestFind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFindRequest expects the values of the headers and pseudo-headers of HTTP requests; "-" means that a header is absent. What
+// the client of a server writes into the URL does not change the scheme.
+func TestFindRequest(t *testing.T) {
+	request := func(method, target, host string, state *tls.ConnectionState) *http.Request {
+		u, err := url.Parse(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &http.Request{Method: method, URL: u, Host: host, TLS: state, Header: http.Header{"X-A": {"1", "2"}, "X-Bin": {"YQ"}, "X-Empty": {""}}}
+	}
+	state := new(tls.ConnectionState)
+	for name, tt := range map[string]struct {
+		call matchtree.Call
+		want string
+	}{
+		"client":         {matchtree.Call{Request: request("", "https://svc/a%20b?c=d", "", nil)}, "GET /a%20b?c=d svc svc https"},
+		"own host":       {matchtree.Call{Request: request("PUT", "http://svc", "shop", nil)}, "PUT / shop shop http"},
+		"target":         {matchtree.Call{Request: request("GET", "xds://svc/", "", nil)}, "GET / svc svc http"},
+		"proxied":        {matchtree.Call{Request: request("GET", "http://svc/", "", state)}, "GET / svc svc https"},
+		"server":         {matchtree.Call{Request: request("GET", "/a", "shop", nil), Received: true}, "GET /a shop shop http"},
+		"server, TLS":    {matchtree.Call{Request: request("GET", "/a", "shop", state), Received: true}, "GET /a shop shop https"},
+		"claimed scheme": {matchtree.Call{Request: request("GET", "https://shop/a", "shop", nil), Received: true}, "GET /a shop shop http"},
+		"no host":        {matchtree.Call{Request: request("GET", "/a", "", nil), Received: true}, "GET /a - - http"},
+	} {
+		var got []string
+		for _, header := range []string{":method", ":path", ":authority", "host", ":scheme", "x-a", "x-bin", "x-empty", "x-none", ":other"} {
+			value, there := tt.call.Header(header)
+			if !there {
+				value = "-"
+			}
+			got = append(got, value)
+		}
+		if all := strings.Join(got, " "); all != tt.want+" 1,2 YQ  - -" {
+			t.Errorf("%s: %s; want %s 1,2 YQ  - -", name, all, tt.want)
+		}
+		if names := slices.Sorted(tt.call.Names()); !slices.Equal(names, []string{"x-a", "x-bin", "x-empty"}) {
+			t.Errorf("%s: the headers %q", name, names)
+		}
+		for range tt.call.Names() {
+			break // the function must not yield again
+		}
+	}
+}
+
+// A tree finds actions for HTTP requests by maps and predicates, without an allocation.
+func TestTreeOfRequests(t *testing.T) {
+	first, err := read(context(t), parse(t, list(entry(value("x-a", `exact: "1,2"`), action("1")))+` on_no_match { matcher { `+tree("prefix_match_map", key("k", action("2")))+` } }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, header := range map[string]http.Header{"1": {"X-A": {"1", "2"}}, "2": {"X-Key": {"key"}, "X-A": {"1"}}, "-": {"X-Key": {"o"}}} {
+		c := &matchtree.Call{Request: &http.Request{URL: new(url.URL), Header: header}}
+		got, ok := first.Find(c)
+		if !ok {
+			got = "-"
+		}
+		if got != want {
+			t.Errorf("%v: the action %s; want %s", header, got, want)
+		}
+		if n := testing.AllocsPerRun(100, func() { _, _ = first.Find(c) }); n > 0 && want != "1" { // which joins values
+			t.Errorf("%v: %v allocations; want none", header, n)
+		}
 	}
 }
 

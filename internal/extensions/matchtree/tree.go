@@ -1,38 +1,10 @@
 package matchtree
 
 import (
-	"crypto/tls"
-	"net"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
-	"github.com/xdsforge/xdsforge/internal/extensions/grpcheader"
 )
-
-// A Call has the properties of a gRPC call that inputs read.
-type Call struct {
-	// Method is the full name of the method, "/package.Service/Method".
-	Method string
-	// Metadata has the headers. Names are in lower case.
-	Metadata map[string][]string
-	// Attributes has further properties, unless it is nil.
-	Attributes Attributes
-}
-
-// Attributes are properties of a call that few expressions read (A103).
-type Attributes interface {
-	// Peer returns the address of the client and the state of its TLS connection. Both are nil on channels, and the state is
-	// nil without TLS.
-	Peer() (net.Addr, *tls.ConnectionState)
-	// ClusterMetadata returns an entry in the metadata of the call's cluster that is of the type google.protobuf.Struct (A83).
-	// It returns false if there is no such entry, and on servers.
-	ClusterMetadata(key string) (map[string]any, bool)
-}
-
-// Header returns the value of a header, as gRPC's matchers see it, and whether it is present.
-func (c *Call) Header(name string) (value string, there bool) {
-	return grpcheader.Value(c.Method, c.Metadata, name)
-}
 
 // A Custom compares an input with custom_match. The result of a resource.InputMatcher implements it.
 type Custom interface {
@@ -51,6 +23,8 @@ type Tree[A any] struct {
 	Prefixes []int                 `json:",omitempty"`
 	// None is the outcome without a match, or nil.
 	None *Outcome[A] `json:",omitempty"`
+
+	canonical string // Header as http.Header has it, or ""
 }
 
 // An Entry has the outcome for the calls that match a predicate.
@@ -75,7 +49,7 @@ func (t *Tree[A]) Find(c *Call) (action A, ok bool) {
 		}
 	}
 	if t.Values != nil {
-		if value, there := c.Header(t.Header); there {
+		if value, there := c.header(t.Header, t.canonical); there {
 			if action, ok = t.lookup(c, value); ok {
 				return action, true
 			}
@@ -127,12 +101,14 @@ type Predicate struct {
 	Value  *matcher.String `json:",omitempty"`
 	// Custom compares another input.
 	Custom Custom `json:",omitempty"`
+
+	canonical string // Header as http.Header has it, or ""
 }
 
 func (p *Predicate) match(c *Call) bool {
 	switch {
 	case p.Value != nil:
-		value, there := c.Header(p.Header)
+		value, there := c.header(p.Header, p.canonical)
 		return there && p.Value.Match(value)
 	case p.Custom != nil:
 		return p.Custom.Match(c)

@@ -11,7 +11,8 @@ import (
 
 // A Config is the configuration of the filter, or an override, which replaces it.
 type Config struct {
-	// Matcher chooses the index of an action for a call. A call without a match fails. Nil lets every call pass.
+	// Matcher chooses the index of an action for a call. Nil lets every call pass. A gRPC call without a match fails (A103). An
+	// HTTP request without a match passes, as in Envoy (ADR 318).
 	Matcher *matchtree.Tree[int]
 	// Actions are the actions of the matcher.
 	Actions []Action

@@ -1,0 +1,100 @@
+package matchtree
+
+import (
+	"crypto/tls"
+	"iter"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/internal/extensions/grpcheader"
+)
+
+// A Call has the properties of a gRPC call or of an HTTP request that inputs read.
+type Call struct {
+	// Method is the full name of the method, "/package.Service/Method".
+	Method string
+	// Metadata has the headers of a gRPC call. Names are in lower case.
+	Metadata map[string][]string
+	// Request is an HTTP request, which has neither Method nor Metadata. It is nil for gRPC calls.
+	Request *http.Request
+	// Received reports that a server has received the HTTP request. The client could write any scheme into the URL then.
+	Received bool
+	// Attributes has further properties, unless it is nil.
+	Attributes Attributes
+}
+
+// Attributes are properties of a call that few expressions read (A103).
+type Attributes interface {
+	// Peer returns the address of the client and the state of its TLS connection. Both are nil on channels, and the state is
+	// nil without TLS.
+	Peer() (net.Addr, *tls.ConnectionState)
+	// ClusterMetadata returns an entry in the metadata of the call's cluster that is of the type google.protobuf.Struct (A83).
+	// It returns false if there is no such entry, and on servers.
+	ClusterMetadata(key string) (map[string]any, bool)
+}
+
+// Header returns the value of a header, as gRPC's or Envoy's matchers see it, and whether it is present. The name is in lower
+// case.
+func (c *Call) Header(name string) (value string, there bool) { return c.header(name, "") }
+
+// header is Header for a name that is also given as http.Header has it. An empty one costs an HTTP request an allocation.
+func (c *Call) header(name, canonical string) (value string, there bool) {
+	if c.Request == nil {
+		return grpcheader.Value(c.Method, c.Metadata, name)
+	}
+	switch name {
+	case ":method":
+		return method(c.Request), true
+	case ":path":
+		return c.Request.URL.RequestURI(), true
+	case ":authority", "host":
+		host := host(c.Request)
+		return host, host != ""
+	case ":scheme":
+		return c.scheme(), true
+	}
+	if canonical == "" {
+		canonical = http.CanonicalHeaderKey(name)
+	}
+	values := c.Request.Header[canonical]
+	return strings.Join(values, ","), len(values) > 0
+}
+
+// Names yields the names of the headers, in lower case and without those that start with a colon.
+func (c *Call) Names() iter.Seq[string] {
+	if c.Request == nil {
+		return maps.Keys(c.Metadata)
+	}
+	return func(yield func(string) bool) {
+		for name := range c.Request.Header {
+			if !yield(strings.ToLower(name)) {
+				return
+			}
+		}
+	}
+}
+
+func method(r *http.Request) string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
+}
+
+func host(r *http.Request) string {
+	if r.Host != "" {
+		return r.Host
+	}
+	return r.URL.Host
+}
+
+// scheme returns the scheme of an HTTP request, as routes match it. A reverse proxy's requests keep the TLS state of the requests
+// that it has received. The scheme xds of clients is http to others.
+func (c *Call) scheme() string {
+	if c.Request.TLS != nil || !c.Received && c.Request.URL.Scheme == "https" {
+		return "https"
+	}
+	return "http"
+}
