@@ -2,6 +2,7 @@ package grpcxds_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	_ "github.com/cncf/xds/go/xds/type/matcher/v3"                                               // for prototext
@@ -13,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge"
 )
 
 // byTeam returns a matcher that runs a filter for the calls with the header x-team: a, and none for those of b.
@@ -75,6 +78,23 @@ func TestComposite(t *testing.T) {
 		}
 		if status.Code(err) != codes.Aborted {
 			t.Fatalf("during an update: %v; want the old or the new status", err)
+		}
+	}
+}
+
+// A channel in profile Envoy does not decode matchers. A filter with a matcher fails the calls, because it may deny them. One without
+// a matcher passes them.
+func TestCompositeInProfileEnvoy(t *testing.T) {
+	p := newPlane(t)
+	p.cluster("c", "e", newBackend(t, "b"))
+	env := newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry()), xdsforge.WithProfile(xdsforge.Envoy))
+	p.routes("r", `virtual_hosts { name: "h" domains: "*" routes { match { prefix: "" } route { cluster: "c" } } }`)
+	for matcher, want := range map[string]codes.Code{byTeam(abort): codes.Unavailable, "": codes.OK} {
+		name := fmt.Sprint("svc", len(matcher))
+		p.listener(name, `stat_prefix: "s" `+compositeFilter(matcher)+rds("r"))
+		_, err := call(metadata.AppendToOutgoingContext(soon(t), "x-team", "a"), newChannel(t, env, "xds:///"+name), "/p.S/M")
+		if status.Code(err) != want || want != codes.OK && !strings.Contains(status.Convert(err).Message(), "profile Envoy") {
+			t.Errorf("with the matcher %q: %v; want %v because of the profile", matcher, err, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/composite"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/composite"
@@ -214,6 +215,27 @@ func TestOverride(t *testing.T) {
 	}
 	if sent, _, _, err := newClient(t, w, config.Config{}).call("0"); err != nil || sent != "" {
 		t.Errorf("without a matcher: %q, %v", sent, err)
+	}
+}
+
+// A filter whose matcher was not decoded does not run, because it may deny calls. Nor does an override of that kind.
+func TestUnread(t *testing.T) {
+	unread := config.Config{Unread: true}
+	for _, c := range [][2]any{{unread, nil}, {config.Config{}, unread}} {
+		client, err := composite.Filter().NewClient(httpfilter.Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, err := client.Interceptor(c[0], c[1]); err == nil || i != nil {
+			t.Errorf("a channel has the interceptor %v, %v; want an error", i, err)
+		}
+		server, err := composite.Filter().NewServer(httpfilter.Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, err := server.Interceptor(c[0], c[1]); err == nil || i != nil {
+			t.Errorf("a server has the interceptor %v, %v; want an error", i, err)
+		}
 	}
 }
 

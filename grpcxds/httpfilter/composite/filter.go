@@ -1,6 +1,7 @@
 package composite
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -31,11 +32,16 @@ func merge(c, override any) (config.Config, error) {
 		c = override
 	}
 	out, ok := c.(config.Config)
-	if !ok {
+	switch {
+	case !ok:
 		return out, fmt.Errorf("composite: the configuration is a %T; must be one that the filter has read", c)
+	case out.Unread:
+		return out, errUnread
 	}
 	return out, nil
 }
+
+var errUnread = errors.New("composite: the matcher was not decoded; the filter cannot run in profile Envoy")
 
 // perMillion is a share of all calls.
 const perMillion = 1_000_000

@@ -60,8 +60,13 @@ func (f *composed[I, C]) Interceptor(u httpfilter.Use) (none C, err error) {
 		source = u.Override
 	}
 	config, err := read[composite.Config](source)
-	if err != nil || config.Matcher == nil {
+	switch {
+	case err != nil:
 		return none, err
+	case config.Unread:
+		return none, errUnread
+	case config.Matcher == nil:
+		return none, nil
 	}
 	set := f.holder.Begin()
 	c := &choice[C]{tree: config.Matcher, actions: make([]action[C], len(config.Actions)), end: set.Release}
@@ -70,6 +75,8 @@ func (f *composed[I, C]) Interceptor(u httpfilter.Use) (none C, err error) {
 	}
 	return f.run(c), nil
 }
+
+var errUnread = errors.New("the matcher was not decoded; the filter cannot run in profile Envoy")
 
 // Close implements [httpfilter.ServerInstance] and [httpfilter.ClientInstance]. The interceptors have closed the instances.
 func (*composed[I, C]) Close() {}

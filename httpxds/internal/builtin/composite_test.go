@@ -59,6 +59,27 @@ func TestCompositeReportsFilters(t *testing.T) {
 	}
 }
 
+// A filter whose matcher was not decoded does not run, because it may deny requests. Nor does an override of that kind.
+func TestCompositeUnread(t *testing.T) {
+	unread := composite.Config{Unread: true}
+	for _, u := range []httpfilter.Use{{Config: unread}, {Config: composite.Config{}, Override: unread}} {
+		server, err := compositeFilter().NewServer(httpfilter.Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, err := server.Interceptor(u); err == nil || i != nil {
+			t.Errorf("a server has the interceptor %v, %v; want an error", i, err)
+		}
+		client, err := compositeFilter().NewClient(httpfilter.Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, err := client.Interceptor(u); err == nil || i != nil {
+			t.Errorf("a client has the interceptor %v, %v; want an error", i, err)
+		}
+	}
+}
+
 // Matchers of servers see the address and the TLS connection of a client. The address may be that of a Unix socket.
 func TestPeerOfRequests(t *testing.T) {
 	state := new(tls.ConnectionState)

@@ -16,6 +16,9 @@ type Config struct {
 	Matcher *matchtree.Tree[int]
 	// Actions are the actions of the matcher.
 	Actions []Action
+	// Unread reports that there is a matcher that was not decoded, because the profile is Envoy. The filter cannot run then.
+	// Calls and requests must fail, because the matcher may choose filters that deny them.
+	Unread bool
 
 	source proto.Message
 }
@@ -89,7 +92,7 @@ func read(dc *resource.DecodeContext, source proto.Message, m *matcherv3.Matcher
 	if dc.Types.Profile() == resource.Envoy {
 		var v resource.Violations
 		v.AddMessage(resource.Path{}, source)
-		return Config{source: source}, v.Err()
+		return Config{source: source, Unread: m != nil}, v.Err()
 	}
 	out := Config{source: source}
 	if m != nil {

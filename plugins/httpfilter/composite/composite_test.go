@@ -249,11 +249,21 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// In profile Envoy, matchers may have anything that Envoy supports.
+// In profile Envoy, matchers may have anything that Envoy supports. They are not decoded, and the configuration says so.
 func TestEnvoy(t *testing.T) {
 	dc := context(t, resource.Envoy)
-	if _, err := parse(t, dc, extends+strings.Replace(matching(execute(`typed_config { `+nested("x", "test.Unknown")+` }`)), `on_match {`, `on_match { keep_matching: true `, 1)); err != nil {
-		t.Error(err)
+	matcher := strings.Replace(matching(execute(`typed_config { `+nested("x", "test.Unknown")+` }`)), `on_match {`, `on_match { keep_matching: true `, 1)
+	if c, err := parse(t, dc, extends+matcher); err != nil || !c.Unread {
+		t.Errorf("Unread is %v, %v; want true", c.Unread, err)
+	}
+	if c, err := override(t, dc, matcher); err != nil || !c.Unread {
+		t.Errorf("Unread of an override is %v, %v; want true", c.Unread, err)
+	}
+	if c, err := parse(t, dc, extends); err != nil || c.Unread {
+		t.Errorf("Unread is %v without a matcher, %v; want false", c.Unread, err)
+	}
+	if c, err := parse(t, context(t, resource.GRPC), extends+matching(skip)); err != nil || c.Unread {
+		t.Errorf("Unread is %v in profile GRPC, %v; want false", c.Unread, err)
 	}
 	if _, err := parse(t, dc, extends+`xds_matcher { matcher_list {} }`); err == nil || !strings.Contains(err.Error(), "xds_matcher.matcher_list.matchers") {
 		t.Errorf("an empty list: %v; must break the rule of the message", err)
