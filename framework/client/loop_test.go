@@ -109,22 +109,27 @@ func TestALentGoroutineRunsOneIteration(t *testing.T) {
 	})
 }
 
-// TestCloseDuringALentIteration expects Close to wait for the iteration of a lent goroutine.
+// TestCloseDuringALentIteration expects Close to wait for the iteration of a lent goroutine, whether or not further
+// events wait. Without a goroutine that ends the loop, Close is a deadlock of the bubble.
 func TestCloseDuringALentIteration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newLoopClient(t)
-		began, release := time.Now(), make(chan struct{})
-		go c.loop.lend(func() { <-release })
-		synctest.Wait()
-		c.loop.post(func() { t.Error("an event was handled after Close") })
-		time.AfterFunc(time.Minute, func() { close(release) })
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(began); took != time.Minute {
-			t.Errorf("Close took %v; want 1m0s, the time of the iteration", took)
-		}
-	})
+	for waiting := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			c := newLoopClient(t)
+			began, release := time.Now(), make(chan struct{})
+			go c.loop.lend(func() { <-release })
+			synctest.Wait()
+			for range waiting {
+				c.loop.post(func() { t.Error("an event was handled after Close") })
+			}
+			time.AfterFunc(time.Minute, func() { close(release) })
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took != time.Minute {
+				t.Errorf("%d events wait: Close took %v; want 1m0s, the time of the iteration", waiting, took)
+			}
+		})
+	}
 }
 
 // TestEventsAreHandledInOrder posts events on the loop and beside it.
