@@ -17,3 +17,13 @@ func (c *Client) Drain() {
 	c.loop.post(func() { close(done) })
 	<-done
 }
+
+// CountWakes makes the client count how often it wakes a goroutine for the loop. The loop must have none.
+func (c *Client) CountWakes() (wakes *int) {
+	wakes, run := new(int), c.loop.runs
+	c.loop.runs = func() {
+		*wakes++
+		run()
+	}
+	return wakes
+}

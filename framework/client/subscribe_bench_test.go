@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
@@ -172,20 +173,54 @@ func (s pushStream) Receive() ([]byte, error) {
 	}
 }
 
+// thingResponse is a response with one version of the resource "name".
+func thingResponse(t testing.TB, version string) []byte {
+	t.Helper()
+	raw, err := proto.Marshal(&discoveryv3.DiscoveryResponse{
+		VersionInfo: version, Nonce: version, TypeUrl: things.URL(),
+		Resources: []*anypb.Any{{TypeUrl: things.URL(), Value: []byte("name|" + version)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestChangeWakesNoLoop expects the reader of a stream and the goroutines of requests to run the loop at each step of a change.
+func TestChangeWakesNoLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		push := pushTransport{responses: make(chan []byte), requests: make(chan struct{})}
+		c := newClientOf(t, oneServer(t, "memory:1"), []*resource.Descriptor{things}, withTransport(push))
+		wakes, told := c.CountWakes(), ""
+		if _, err := things.Handle().Subscribe(c, "name", func(ev resource.Event[resource.Update]) { told = string(ev.Update.Raw()) }); err != nil {
+			t.Fatal(err)
+		}
+		<-push.requests
+		synctest.Wait()
+		if *wakes == 0 {
+			t.Error("a subscription has not woken the loop")
+		}
+		for i := range 4 {
+			*wakes = 0
+			version := strconv.Itoa(i)
+			push.responses <- thingResponse(t, version)
+			synctest.Wait()
+			<-push.requests // the ACK
+			synctest.Wait()
+			most := 0
+			if i == 0 {
+				most = 1 // the first response continues paused timers
+			}
+			if want := "name|" + version; *wakes > most || told != want {
+				t.Errorf("response %d woke the loop %d times, and the watcher has %q; want at most %d times, and %q", i, *wakes, told, most, want)
+			}
+		}
+	})
+}
+
 // BenchmarkChange changes one resource. It waits for the callback and the ACK.
 func BenchmarkChange(b *testing.B) {
-	var raw [2][]byte
-	for i := range raw {
-		version := strconv.Itoa(i)
-		var err error
-		raw[i], err = proto.Marshal(&discoveryv3.DiscoveryResponse{
-			VersionInfo: version, Nonce: version, TypeUrl: things.URL(),
-			Resources: []*anypb.Any{{TypeUrl: things.URL(), Value: []byte("name|" + version)}},
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
+	raw := [2][]byte{thingResponse(b, "0"), thingResponse(b, "1")}
 	t := pushTransport{responses: make(chan []byte), requests: make(chan struct{})}
 	c := newClientOf(b, oneServer(b, "memory:1"), []*resource.Descriptor{things}, withTransport(t))
 	told := make(chan struct{}, 1)
