@@ -31,9 +31,9 @@ func (f *Func) field(target string, d *model.Field) []jen.Code {
 		return f.listField(d, to)
 	case d.IsMap():
 		return f.mapField(d, to)
-	case d.Paths == nil && d.Optional:
+	case len(d.Paths) == 0 && d.Optional:
 		return f.groupedField(d, to)
-	case d.Paths == nil:
+	case len(d.Paths) == 0:
 		return f.assign(d, jen.Id("m"), f.Here(), to)
 	}
 	return f.singleField(d, to)

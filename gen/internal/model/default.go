@@ -11,7 +11,7 @@ func (b *builder) optional(f *Field, d *descriptor.Field) {
 	_, plain := f.Value.(Plain)
 	fits := !f.List && !f.IsMap() && (isStruct || plain && f.Paths[0].Presence())
 	b.require(fits || !f.Optional, descriptor.Text{Pos: d.Optional.Pos}, diag.WrongShape, "field %s cannot be optional: its absence is nil already, or the message does not distinguish it from zero", f.Name)
-	if f.Optional && isStruct && f.Paths == nil {
+	if f.Optional && isStruct && len(f.Paths) == 0 {
 		v.Struct.Grouped = true
 	}
 }
