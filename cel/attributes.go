@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -55,13 +54,7 @@ func header(name string) attribute {
 }
 
 // urlPath returns the path without the query. That of a gRPC call is its method.
-func urlPath(c *matchtree.Call) (string, bool) {
-	if c.Request == nil {
-		return c.Method, true
-	}
-	path, _, _ := strings.Cut(c.Request.URL.RequestURI(), "?")
-	return path, true
-}
+func urlPath(c *matchtree.Call) (string, bool) { return c.Path(), true }
 
 // query returns the query of an HTTP request. gRPC calls have none.
 func query(c *matchtree.Call) (string, bool) {

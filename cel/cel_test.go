@@ -207,8 +207,10 @@ func TestMatchRequest(t *testing.T) {
 		{Request: request("/a%20b?c=d", "shop.example"), Received: true, Attributes: properties},
 	}
 	for text, want := range map[string][2]bool{
-		`request.path == "/a%20b?c=d"`:                {true, true},
-		`request.url_path == "/a%20b"`:                {true, true},
+		`request.path == "/a%20b?c=d"`:                {true, false},
+		`request.path == "/a b?c=d"`:                  {false, true}, // as routes match it on servers
+		`request.url_path == "/a%20b"`:                {true, false},
+		`request.url_path == "/a b"`:                  {false, true},
 		`request.query == "c=d"`:                      {true, true},
 		`request.host == "shop.example"`:              {true, true},
 		`request.method == "PUT"`:                     {true, true},

@@ -155,7 +155,7 @@ func TestServerComposite(t *testing.T) {
 	const rules = `rules { action: DENY policies { key: "p" value { principals { any: true } permissions { any: true } } } }`
 	deny := executed("rbac", inner("rbac.v3.RBAC", rules))
 	change := executed("m", inner("header_mutation.v3.HeaderMutation", adding("1")), "n", inner("header_mutation.v3.HeaderMutation", adding("2")))
-	s.listen(chain("one", hosts(onRoute("/path", ownMatcher(choosing(":path", choice{"/path/a", deny})))+
+	s.listen(chain("one", hosts(onRoute("/path", ownMatcher(choosing(":path", choice{"/path/a", deny}, choice{"/path/b c?q=%20", deny})))+
 		onRoute("/scheme", ownMatcher(choosing(":scheme", choice{"http", deny})))+
 		onRoute("/client", ownMatcher(choosing("x-team", choice{"f", executed("f", inner("fault.v3.HTTPFault", ""))})))+
 		onRoute("/", ""))+composite(choosing("x-team", choice{"eve", deny}, choice{"ann", change}, choice{"bob", skipped}))))
@@ -171,6 +171,7 @@ func TestServerComposite(t *testing.T) {
 		{"/", "", 200, ""},
 		{"/path/a", "", 403, ""},
 		{"/path/./%61", "", 403, ""},
+		{"/path/b%20c?q=%20", "", 403, ""},
 		{"/path/b", "eve", 200, ""},
 		{"/scheme", "", 403, ""},
 		{"/client", "f", 503, ""},

@@ -19,7 +19,8 @@ type Call struct {
 	Metadata map[string][]string
 	// Request is an HTTP request, which has neither Method nor Metadata. It is nil for gRPC calls.
 	Request *http.Request
-	// Received reports that a server has received the HTTP request. The client could write any scheme into the URL then.
+	// Received reports that a server has received the HTTP request. The client could write any scheme into the URL then, and the
+	// path is the one that the handler serves.
 	Received bool
 	// Attributes has further properties, unless it is nil.
 	Attributes Attributes
@@ -48,7 +49,7 @@ func (c *Call) header(name, canonical string) (value string, there bool) {
 	case ":method":
 		return method(c.Request), true
 	case ":path":
-		return c.Request.URL.RequestURI(), true
+		return c.target(), true
 	case ":authority", "host":
 		host := host(c.Request)
 		return host, host != ""
@@ -73,6 +74,31 @@ func (c *Call) Names() iter.Seq[string] {
 				return
 			}
 		}
+	}
+}
+
+// Path returns the path without the query. That of a gRPC call is its method. That of a request is as routes match it: without
+// escapes if a server has received it, otherwise as it is sent.
+func (c *Call) Path() string {
+	switch {
+	case c.Request == nil:
+		return c.Method
+	case c.Received:
+		return c.Request.URL.Path
+	}
+	path, _, _ := strings.Cut(c.Request.URL.RequestURI(), "?")
+	return path
+}
+
+// target returns the path and the query of an HTTP request.
+func (c *Call) target() string {
+	switch u := c.Request.URL; {
+	case !c.Received:
+		return u.RequestURI()
+	case u.RawQuery != "":
+		return u.Path + "?" + u.RawQuery
+	default:
+		return u.Path
 	}
 }
 

@@ -182,6 +182,7 @@ func TestFindRequest(t *testing.T) {
 		"own host":       {matchtree.Call{Request: request("PUT", "http://svc", "shop", nil)}, "PUT / shop shop http"},
 		"target":         {matchtree.Call{Request: request("GET", "xds://svc/", "", nil)}, "GET / svc svc http"},
 		"proxied":        {matchtree.Call{Request: request("GET", "http://svc/", "", state)}, "GET / svc svc https"},
+		"server, path":   {matchtree.Call{Request: request("GET", "/a%3Fb?c=d%20e", "shop", nil), Received: true}, "GET /a?b?c=d%20e shop shop http"},
 		"server":         {matchtree.Call{Request: request("GET", "/a", "shop", nil), Received: true}, "GET /a shop shop http"},
 		"server, TLS":    {matchtree.Call{Request: request("GET", "/a", "shop", state), Received: true}, "GET /a shop shop https"},
 		"claimed scheme": {matchtree.Call{Request: request("GET", "https://shop/a", "shop", nil), Received: true}, "GET /a shop shop http"},
