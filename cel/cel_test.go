@@ -191,20 +191,20 @@ func TestMatch(t *testing.T) {
 
 // TestMatchRequest expects whether each expression matches an HTTP request of a client, and the same request at a server.
 func TestMatchRequest(t *testing.T) {
-	request := func(target, host string) *http.Request {
+	request := func(target, host string, received bool) *matchtree.Request {
 		u, err := url.Parse(target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &http.Request{
-			Method: http.MethodPut, URL: u, Host: host,
+		return &matchtree.Request{
+			Method: http.MethodPut, URL: u, Host: host, Received: received,
 			Header: http.Header{"X-A": {"1", "2"}, "Referer": {"r"}, "User-Agent": {"curl"}, "X-Request-Id": {"id"}},
 		}
 	}
 	properties := newCall().Attributes
 	calls := [2]*matchtree.Call{
-		{Request: request("https://shop.example/a%20b?c=d", "")},
-		{Request: request("/a%20b?c=d", "shop.example"), Received: true, Attributes: properties},
+		{Request: request("https://shop.example/a%20b?c=d", "", false)},
+		{Request: request("/a%20b?c=d", "shop.example", true), Attributes: properties},
 	}
 	for text, want := range map[string][2]bool{
 		`request.path == "/a%20b?c=d"`:                {true, false},
@@ -246,7 +246,7 @@ func TestMatchRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.Match(&matchtree.Call{Request: request("/", ""), Received: true}) {
+	if !m.Match(&matchtree.Call{Request: request("/", "", true)}) {
 		t.Error("a request without a host has another number of headers than 7")
 	}
 }

@@ -69,7 +69,7 @@ func (c serverChoice) Wrap(next http.Handler) http.Handler {
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if k := c.find(&matchtree.Call{Request: r, Received: true, Attributes: received{r}}); k >= 0 {
+		if k := c.find(callOf(r)); k >= 0 {
 			handlers[k].ServeHTTP(w, r)
 			return
 		}
@@ -108,11 +108,30 @@ func (c clientChoice) Wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// received has the attributes of a request that a server has received.
-type received struct{ *http.Request }
+// A seen is a request, as matchers see it. It is one allocation.
+type seen struct {
+	*http.Request
+	call    matchtree.Call
+	request matchtree.Request
+}
+
+func (s *seen) see(r *http.Request, received bool, a matchtree.Attributes) *matchtree.Call {
+	s.Request = r
+	s.request = matchtree.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, TLS: r.TLS != nil, Received: received}
+	s.call = matchtree.Call{Request: &s.request, Attributes: a}
+	return &s.call
+}
+
+// A received is a request that a server has received.
+type received struct{ seen }
+
+func callOf(r *http.Request) *matchtree.Call {
+	s := new(received)
+	return s.see(r, true, s)
+}
 
 // Peer implements [matchtree.Attributes].
-func (r received) Peer() (net.Addr, *tls.ConnectionState) {
+func (r *received) Peer() (net.Addr, *tls.ConnectionState) {
 	remote := parsed(r.RemoteAddr)
 	if !remote.IsValid() {
 		return nil, r.TLS
@@ -121,18 +140,17 @@ func (r received) Peer() (net.Addr, *tls.ConnectionState) {
 }
 
 // ClusterMetadata implements [matchtree.Attributes]. A server has no clusters.
-func (received) ClusterMetadata(string) (map[string]any, bool) { return nil, false }
+func (*received) ClusterMetadata(string) (map[string]any, bool) { return nil, false }
 
-// A sent is a request that a client sends, as matchers see it.
+// A sent is a request that a client sends.
 type sent struct {
-	matchtree.Call
+	seen
 	host *httpfilter.Host
 }
 
 func (c clientChoice) call(r *http.Request) *matchtree.Call {
-	s := &sent{Call: matchtree.Call{Request: r}, host: c.host}
-	s.Attributes = s
-	return &s.Call
+	s := &sent{host: c.host}
+	return s.see(r, false, s)
 }
 
 // Peer implements [matchtree.Attributes]. The endpoint is not chosen yet.

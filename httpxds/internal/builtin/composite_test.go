@@ -84,7 +84,7 @@ func TestCompositeUnread(t *testing.T) {
 func TestPeerOfRequests(t *testing.T) {
 	state := new(tls.ConnectionState)
 	for remote, want := range map[string]string{"[::ffff:10.0.0.1]:80": "10.0.0.1:80", "@": ""} {
-		addr, got := received{&http.Request{RemoteAddr: remote, TLS: state}}.Peer()
+		addr, got := callOf(&http.Request{RemoteAddr: remote, TLS: state}).Attributes.Peer()
 		text := ""
 		if addr != nil {
 			text = addr.String()

@@ -1,11 +1,13 @@
 package matchtree
 
 import (
+	"cmp"
 	"crypto/tls"
 	"iter"
 	"maps"
 	"net"
-	"net/http"
+	"net/textproto"
+	"net/url"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/internal/extensions/grpcheader"
@@ -18,12 +20,21 @@ type Call struct {
 	// Metadata has the headers of a gRPC call. Names are in lower case.
 	Metadata map[string][]string
 	// Request is an HTTP request, which has neither Method nor Metadata. It is nil for gRPC calls.
-	Request *http.Request
-	// Received reports that a server has received the HTTP request. The client could write any scheme into the URL then, and the
-	// path is the one that the handler serves.
-	Received bool
+	Request *Request
 	// Attributes has further properties, unless it is nil.
 	Attributes Attributes
+}
+
+// A Request has the properties of an HTTP request. Resource types, which import this package, must not import net/http.
+type Request struct {
+	Method string // GET if empty
+	URL    *url.URL
+	Host   string              // if not empty, it replaces that of the URL
+	Header map[string][]string // as http.Header
+	TLS    bool                // whether it came over TLS
+	// Received reports that a server has received the request. The client could write any scheme into the URL then, and the path
+	// is the one that the handler serves.
+	Received bool
 }
 
 // Attributes are properties of a call that few expressions read (A103).
@@ -47,17 +58,17 @@ func (c *Call) header(name, canonical string) (value string, there bool) {
 	}
 	switch name {
 	case ":method":
-		return method(c.Request), true
+		return c.Request.method(), true
 	case ":path":
-		return c.target(), true
+		return c.Request.target(), true
 	case ":authority", "host":
-		host := host(c.Request)
+		host := c.Request.host()
 		return host, host != ""
 	case ":scheme":
-		return c.scheme(), true
+		return c.Request.scheme(), true
 	}
 	if canonical == "" {
-		canonical = http.CanonicalHeaderKey(name)
+		canonical = textproto.CanonicalMIMEHeaderKey(name)
 	}
 	values := c.Request.Header[canonical]
 	return strings.Join(values, ","), len(values) > 0
@@ -83,43 +94,33 @@ func (c *Call) Path() string {
 	switch {
 	case c.Request == nil:
 		return c.Method
-	case c.Received:
+	case c.Request.Received:
 		return c.Request.URL.Path
 	}
 	path, _, _ := strings.Cut(c.Request.URL.RequestURI(), "?")
 	return path
 }
 
-// target returns the path and the query of an HTTP request.
-func (c *Call) target() string {
-	switch u := c.Request.URL; {
-	case !c.Received:
-		return u.RequestURI()
-	case u.RawQuery != "":
-		return u.Path + "?" + u.RawQuery
+// target returns the path and the query.
+func (r *Request) target() string {
+	switch {
+	case !r.Received:
+		return r.URL.RequestURI()
+	case r.URL.RawQuery != "":
+		return r.URL.Path + "?" + r.URL.RawQuery
 	default:
-		return u.Path
+		return r.URL.Path
 	}
 }
 
-func method(r *http.Request) string {
-	if r.Method == "" {
-		return http.MethodGet
-	}
-	return r.Method
-}
+func (r *Request) method() string { return cmp.Or(r.Method, "GET") }
 
-func host(r *http.Request) string {
-	if r.Host != "" {
-		return r.Host
-	}
-	return r.URL.Host
-}
+func (r *Request) host() string { return cmp.Or(r.Host, r.URL.Host) }
 
-// scheme returns the scheme of an HTTP request, as routes match it. A reverse proxy's requests keep the TLS state of the requests
-// that it has received. The scheme xds of clients is http to others.
-func (c *Call) scheme() string {
-	if c.Request.TLS != nil || !c.Received && c.Request.URL.Scheme == "https" {
+// scheme returns the scheme, as routes match it. A reverse proxy's requests keep the TLS state of the requests that it has received.
+// The scheme xds of clients is http to others.
+func (r *Request) scheme() string {
+	if r.TLS || !r.Received && r.URL.Scheme == "https" {
 		return "https"
 	}
 	return "http"

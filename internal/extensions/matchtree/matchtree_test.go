@@ -1,7 +1,6 @@
 package matchtree_test
 
 import (
-	"crypto/tls"
 	"net/http"
 	"net/url"
 	"slices"
@@ -166,27 +165,28 @@ func TestFind(t *testing.T) {
 // TestFindRequest expects the values of the headers and pseudo-headers of HTTP requests; "-" means that a header is absent. What
 // the client of a server writes into the URL does not change the scheme.
 func TestFindRequest(t *testing.T) {
-	request := func(method, target, host string, state *tls.ConnectionState) *http.Request {
+	request := func(method, target, host string, secure, received bool) matchtree.Call {
 		u, err := url.Parse(target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &http.Request{Method: method, URL: u, Host: host, TLS: state, Header: http.Header{"X-A": {"1", "2"}, "X-Bin": {"YQ"}, "X-Empty": {""}}}
+		return matchtree.Call{Request: &matchtree.Request{
+			Method: method, URL: u, Host: host, Header: http.Header{"X-A": {"1", "2"}, "X-Bin": {"YQ"}, "X-Empty": {""}}, TLS: secure, Received: received,
+		}}
 	}
-	state := new(tls.ConnectionState)
 	for name, tt := range map[string]struct {
 		call matchtree.Call
 		want string
 	}{
-		"client":         {matchtree.Call{Request: request("", "https://svc/a%20b?c=d", "", nil)}, "GET /a%20b?c=d svc svc https"},
-		"own host":       {matchtree.Call{Request: request("PUT", "http://svc", "shop", nil)}, "PUT / shop shop http"},
-		"target":         {matchtree.Call{Request: request("GET", "xds://svc/", "", nil)}, "GET / svc svc http"},
-		"proxied":        {matchtree.Call{Request: request("GET", "http://svc/", "", state)}, "GET / svc svc https"},
-		"server, path":   {matchtree.Call{Request: request("GET", "/a%3Fb?c=d%20e", "shop", nil), Received: true}, "GET /a?b?c=d%20e shop shop http"},
-		"server":         {matchtree.Call{Request: request("GET", "/a", "shop", nil), Received: true}, "GET /a shop shop http"},
-		"server, TLS":    {matchtree.Call{Request: request("GET", "/a", "shop", state), Received: true}, "GET /a shop shop https"},
-		"claimed scheme": {matchtree.Call{Request: request("GET", "https://shop/a", "shop", nil), Received: true}, "GET /a shop shop http"},
-		"no host":        {matchtree.Call{Request: request("GET", "/a", "", nil), Received: true}, "GET /a - - http"},
+		"client":         {request("", "https://svc/a%20b?c=d", "", false, false), "GET /a%20b?c=d svc svc https"},
+		"own host":       {request("PUT", "http://svc", "shop", false, false), "PUT / shop shop http"},
+		"target":         {request("GET", "xds://svc/", "", false, false), "GET / svc svc http"},
+		"proxied":        {request("GET", "http://svc/", "", true, false), "GET / svc svc https"},
+		"server, path":   {request("GET", "/a%3Fb?c=d%20e", "shop", false, true), "GET /a?b?c=d%20e shop shop http"},
+		"server":         {request("GET", "/a", "shop", false, true), "GET /a shop shop http"},
+		"server, TLS":    {request("GET", "/a", "shop", true, true), "GET /a shop shop https"},
+		"claimed scheme": {request("GET", "https://shop/a", "shop", false, true), "GET /a shop shop http"},
+		"no host":        {request("GET", "/a", "", false, true), "GET /a - - http"},
 	} {
 		var got []string
 		for _, header := range []string{":method", ":path", ":authority", "host", ":scheme", "x-a", "x-bin", "x-empty", "x-none", ":other"} {
@@ -215,7 +215,7 @@ func TestTreeOfRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, header := range map[string]http.Header{"1": {"X-A": {"1", "2"}}, "2": {"X-Key": {"key"}, "X-A": {"1"}}, "-": {"X-Key": {"o"}}} {
-		c := &matchtree.Call{Request: &http.Request{URL: new(url.URL), Header: header}}
+		c := &matchtree.Call{Request: &matchtree.Request{URL: new(url.URL), Header: header}}
 		got, ok := first.Find(c)
 		if !ok {
 			got = "-"

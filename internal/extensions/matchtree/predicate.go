@@ -2,7 +2,7 @@ package matchtree
 
 import (
 	"fmt"
-	"net/http"
+	"net/textproto"
 
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	matcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
@@ -70,7 +70,7 @@ func (r *reader[A]) single(p *resource.Path, m *matcherv3.Matcher_MatcherList_Pr
 		if in.attributes {
 			r.v.Add(p.Field("input"), in.message, "must be an input of text, for value_match (A106)")
 		}
-		out.Header, out.canonical = in.header, http.CanonicalHeaderKey(in.header)
+		out.Header, out.canonical = in.header, textproto.CanonicalMIMEHeaderKey(in.header)
 		out.Value = r.value(p.Field("value_match"), kind.ValueMatch)
 	case *matcherv3.Matcher_MatcherList_Predicate_SinglePredicate_CustomMatch:
 		q := p.Field("custom_match")

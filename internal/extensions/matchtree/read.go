@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"net/http"
+	"net/textproto"
 	"slices"
 
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
@@ -106,7 +106,7 @@ func (r *reader[A]) lookup(p *resource.Path, m *matcherv3.Matcher_MatcherTree, t
 	if in.attributes {
 		r.v.Add(p.Field("input"), in.message, "must be an input of text, for the keys of a map (A106)")
 	}
-	t.Header, t.canonical = in.header, http.CanonicalHeaderKey(in.header)
+	t.Header, t.canonical = in.header, textproto.CanonicalMIMEHeaderKey(in.header)
 	var field string
 	var entries map[string]*matcherv3.Matcher_OnMatch
 	switch kind := m.GetTreeType().(type) {
