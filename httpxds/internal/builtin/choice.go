@@ -158,7 +158,7 @@ func (*sent) Peer() (net.Addr, *tls.ConnectionState) { return nil, nil }
 
 // ClusterMetadata implements [matchtree.Attributes].
 func (s *sent) ClusterMetadata(key string) (map[string]any, bool) {
-	name := httpfilter.ClusterOf(s.Request.Context())
+	name := httpfilter.ClusterOf(s.Context())
 	if s.host.Cluster == nil || name == "" {
 		return nil, false
 	}
