@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// lingerTime is how long an idle goroutine of a pool waits for a function, at least.
-const lingerTime = 10 * time.Millisecond
+// lingerTime is how long an idle goroutine of a pool waits for a function, at least. To end a goroutine
+// wakes two threads of an idle process, which costs more than a change of a resource.
+const lingerTime = time.Second
 
 // A goroutinePool runs functions on goroutines that end soon after the last function: a process may have
 // thousands of idle clients. While a client has work, the pool wakes goroutines instead of starting new

@@ -46,6 +46,26 @@ func TestGoroutinesLinger(t *testing.T) {
 	})
 }
 
+// TestGoroutineWaitsForTheNextChange expects a client whose resources change some times a second to keep
+// its goroutine. To end it after each change costs more than the change.
+func TestGoroutineWaitsForTheNextChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := new(goroutinePool)
+		defer p.close()
+		for i := range 50 {
+			p.start(func() {})
+			<-time.NewTimer(300 * time.Millisecond).C
+			synctest.Wait()
+			p.mu.Lock()
+			idle := len(p.idle)
+			p.mu.Unlock()
+			if idle != 1 {
+				t.Fatalf("%d idle goroutines after %d changes, want 1", idle, i+1)
+			}
+		}
+	})
+}
+
 // TestGoroutinesAfterClose expects a closed pool to run functions and to keep no goroutine. A goroutine
 // that stayed would be a deadlock of the bubble.
 func TestGoroutinesAfterClose(t *testing.T) {

@@ -28,7 +28,7 @@ func TestIdleClientHasOneGoroutine(t *testing.T) {
 		}
 		go s.serve(t, cluster("a", "1"))
 		f.value("1")
-		pass(time.Second)
+		pass(5 * time.Second)
 		for function, want := range map[string]int{"(*stream).read": 1, "(*stream).write": 0, "(*loop).run": 0, "(*goroutinePool).work": 0} {
 			if n := goroutines(function); n != want {
 				t.Errorf("%d goroutines run %s in an idle client, want %d", n, function, want)

@@ -62,6 +62,9 @@ func channels(ctx context.Context, n int, check bool) error {
 // Bounds of a connected channel, one of many in a process.
 const channelHeap, channelGoroutines = 90, 7
 
+// settleTime is how long a client without work may keep goroutines for more work.
+const settleTime = 3 * time.Second
+
 // open makes channels of one kind and a call on each, and prints the cost.
 func open(ctx context.Context, name string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
@@ -100,6 +103,7 @@ func open(ctx context.Context, name string, n int) error {
 		}
 	}
 	took, cpu := time.Since(start), process.CPU()-used
+	time.Sleep(settleTime)
 	busy, busyHeap := resources()
 	fmt.Printf("%-14s %d channels: %d goroutines idle, %d connected; %.1f MB live idle, %.1f MB connected; all called after %v, %v of CPU\n", name, n,
 		idle-goroutines, busy-goroutines, (idleHeap-heap)/1e6, (busyHeap-heap)/1e6, took.Round(time.Millisecond), cpu.Round(time.Millisecond))
