@@ -1,4 +1,4 @@
-// Command release checks the conditions of a tag before somebody creates it. It changes nothing.
+// Command release checks the conditions of a release before somebody creates its tags. It changes nothing.
 //
 // Usage: go run ./internal/release VERSION
 package main
@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -26,7 +29,16 @@ func main() {
 		fmt.Fprintf(os.Stderr, "release: %s is not ready:\n%v\n", version, err)
 		os.Exit(1)
 	}
-	fmt.Printf("%s is ready. Create the tag with: git tag -a %[1]s -m %[1]s && git push origin %[1]s\n", version)
+	fmt.Printf("%s is ready. Create the tags of all modules with:\n", version)
+	tags, err := tags(".", version)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		os.Exit(1)
+	}
+	for _, tag := range tags {
+		fmt.Printf("git tag -a %s -m %[1]s\n", tag)
+	}
+	fmt.Printf("git push --atomic origin %s\n", strings.Join(tags, " "))
 }
 
 // git runs a Git command in a directory and returns its output.
@@ -49,11 +61,53 @@ func check(dir, version string, git func(dir string, args ...string) (string, er
 	if out, err := git(dir, "status", "--porcelain"); err != nil || out != "" {
 		reasons = append(reasons, errors.Join(fmt.Errorf("the work tree has changes; commit them:\n%s", out), err))
 	}
-	if out, err := git(dir, "tag", "--list", version); err != nil || out != "" {
-		reasons = append(reasons, errors.Join(fmt.Errorf("the tag %s exists; choose another version", version), err))
+	tags, err := tags(dir, version)
+	if err != nil {
+		return err
 	}
-	reasons = append(reasons, checkChangelog(dir, version), checkModule(dir, version))
+	for _, tag := range tags {
+		if out, err := git(dir, "tag", "--list", tag); err != nil || out != "" {
+			reasons = append(reasons, errors.Join(fmt.Errorf("the tag %s exists; choose another version", tag), err))
+		}
+	}
+	reasons = append(reasons, checkChangelog(dir, version), checkModules(dir, version))
 	return errors.Join(reasons...)
+}
+
+// modules returns the folders of the repository's modules, the main one first.
+func modules(dir string) ([]string, error) {
+	var all []string
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		switch base := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != dir && (strings.HasPrefix(base, ".") || base == "node_modules" || base == "testdata"):
+			return fs.SkipDir
+		case base == "go.mod":
+			folder, err := filepath.Rel(dir, filepath.Dir(name))
+			all = append(all, filepath.ToSlash(folder))
+			return err
+		}
+		return nil
+	})
+	slices.Sort(all) // "." is before all letters
+	return all, err
+}
+
+// published reports whether others may require or install the module of a folder.
+func published(folder string) bool {
+	return !strings.HasPrefix(folder, "internal/") && !strings.HasPrefix(folder, "examples/")
+}
+
+// tags returns the tag of each published module. That of a module in a folder begins with the folder.
+func tags(dir, version string) (all []string, err error) {
+	folders, err := modules(dir)
+	for _, folder := range folders {
+		if published(folder) {
+			all = append(all, path.Join(folder, version))
+		}
+	}
+	return all, err
 }
 
 // checkChangelog wants a dated section with a text, which is not a pre-release's duty.
@@ -77,23 +131,61 @@ func checkChangelog(dir, version string) error {
 	return nil
 }
 
-// checkModule wants a go.mod that other modules can require.
-func checkModule(dir, version string) error {
-	name := filepath.Join(dir, "go.mod")
-	b, err := os.ReadFile(name)
+// checkModules wants go.mod files that other modules can require.
+func checkModules(dir, version string) error {
+	folders, err := modules(dir)
 	if err != nil {
 		return err
 	}
-	f, err := modfile.Parse(name, b, nil)
-	if err != nil {
-		return err
+	files := make(map[string]*modfile.File) // by folder
+	own := make(map[string]bool)            // the paths of the modules
+	for _, folder := range folders {
+		name := filepath.Join(dir, folder, "go.mod")
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		f, err := modfile.Parse(name, b, nil)
+		if err != nil {
+			return err
+		}
+		files[folder], own[f.Module.Mod.Path] = f, true
 	}
 	var reasons []error
+	for _, folder := range folders {
+		f, name := files[folder], path.Join(folder, "go.mod")
+		reasons = append(reasons, checkRequirements(f, name, version, own))
+		if published(folder) {
+			reasons = append(reasons, checkModule(f, name, version, own))
+		}
+	}
+	return errors.Join(reasons...)
+}
+
+// checkRequirements wants the released version of the repository's other modules. Modules that are not
+// published need it too: they may require a published one, and no version below its requirements.
+func checkRequirements(f *modfile.File, name, version string, own map[string]bool) error {
+	var reasons []error
+	for _, r := range f.Require {
+		if own[r.Mod.Path] && r.Mod.Version != version {
+			reasons = append(reasons, fmt.Errorf("%s: require %s %s; no such version is released: run go mod edit -require=%[2]s@%[4]s %[1]s",
+				name, r.Mod.Path, r.Mod.Version, version))
+		}
+	}
+	return errors.Join(reasons...)
+}
+
+// checkModule wants a go.mod that means the same when another module requires it: without replacements of
+// anything but modules of the repository.
+func checkModule(f *modfile.File, name, version string, own map[string]bool) error {
+	var reasons []error
 	for _, r := range f.Replace {
-		reasons = append(reasons, fmt.Errorf("go.mod: replace %s; modules that require this one ignore it: remove it", r.Old.Path))
+		if !own[r.Old.Path] || name == "go.mod" {
+			reasons = append(reasons, fmt.Errorf("%s: replace %s; modules that require this one ignore it: remove it", name, r.Old.Path))
+		}
 	}
 	if major := semver.Major(version); major != "v0" && major != "v1" && !strings.HasSuffix(f.Module.Mod.Path, "/"+major) {
-		reasons = append(reasons, fmt.Errorf("go.mod: module %s; a version %s needs the path suffix /%[2]s", f.Module.Mod.Path, major))
+		reasons = append(reasons, fmt.Errorf("%s: module %s; a version %s needs the path suffix /%[3]s", name, f.Module.Mod.Path, major))
 	}
 	return errors.Join(reasons...)
 }
