@@ -151,7 +151,7 @@ func TestSchemaAndWalker(t *testing.T) {
 }
 
 // mutations are copies of a descriptor in which one node is another, one key has
-// another name, or one entry is gone. A list has the changed item only, which keeps the copies small.
+// another name, or one entry is gone. A list has the changed item only, or its first one, which keeps the copies small.
 func mutations(t *testing.T, data []byte) map[string][]byte {
 	t.Helper()
 	var doc yaml.Node
@@ -176,6 +176,8 @@ func mutations(t *testing.T, data []byte) map[string][]byte {
 		for i, c := range all {
 			if n.Kind == yaml.SequenceNode {
 				n.Content = []*yaml.Node{c}
+			} else {
+				n.Content = shortened(all, i)
 			}
 			visit(c, n.Kind == yaml.MappingNode && i%2 == 0)
 		}
@@ -183,6 +185,19 @@ func mutations(t *testing.T, data []byte) map[string][]byte {
 	}
 	visit(doc.Content[0], false)
 	return out
+}
+
+// shortened returns nodes in which lists have only the first item, but for the node at index i.
+func shortened(nodes []*yaml.Node, i int) []*yaml.Node {
+	nodes = slices.Clone(nodes)
+	for j, n := range nodes {
+		if j != i && n.Kind == yaml.SequenceNode && len(n.Content) > 1 {
+			short := *n
+			short.Content = n.Content[:1]
+			nodes[j] = &short
+		}
+	}
+	return nodes
 }
 
 // replace puts nodes of every kind in the place of n; keys are texts.
