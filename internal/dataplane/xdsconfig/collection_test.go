@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -133,6 +134,8 @@ func TestListsThatAreNotUsable(t *testing.T) {
 		w.list("one", inline("x", member(2)+"load_balancing_weight { value: 4294967295 }"), inline("y", member(3)))
 		w.settle()
 		w.contains("the weights are too high", "a=[10.0.0.1:9]{", "the sum must not be above 4294967295")
+		w.list("one", inline("x", member(2)+"load_balancing_weight { value: 4294967294 }"), inline("y", member(3)))
+		w.want("the weights are as high as possible", "a: a=[10.0.0.1:2,10.0.0.1:3,10.0.0.1:9]"+quiet)
 		w.list("one", ports(2)...)
 		w.want("the list is valid again", "a: a=[10.0.0.1:2,10.0.0.1:9]"+quiet)
 	})
@@ -227,6 +230,13 @@ func TestListsAfterALimit(t *testing.T) {
 
 // A client has the feature only if it has the type (A95).
 func TestFeatureOfLists(t *testing.T) {
+	first, err := resource.NewSet(resource.Describe(lbendpoint.Type()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := xdsconfig.ClientFeatures(first); len(got) != 1 {
+		t.Errorf("the features with the type alone are %q; want one", got)
+	}
 	for _, with := range []bool{true, false} {
 		reg := registry.New()
 		standard.Register(reg)

@@ -15,3 +15,20 @@ func TestUnwatchableNames(t *testing.T) {
 		w.want("b has not come yet")
 	})
 }
+
+// TestUnwatchableLeafIsReplaced expects the change of an aggregate cluster to hold when the version before it had a
+// leaf that cannot be watched.
+func TestUnwatchableLeafIsReplaced(t *testing.T) {
+	in(t, "", func(w *world) {
+		const c = "xdstp://nobody/envoy.config.cluster.v3.Cluster/c"
+		w.rds("r")
+		w.route(hosts("a"))
+		w.eds("b", "e")
+		w.endpoints("e", 1)
+		w.aggregate("a", "b", c)
+		w.settle()
+		w.contains("a leaf cannot be watched", "a=b ", c+"=(client: watching a Cluster: bootstrap:")
+		w.aggregate("a", "b")
+		w.want("the leaf is gone", "a: a=b b=[10.0.0.1:1]"+quiet)
+	})
+}
