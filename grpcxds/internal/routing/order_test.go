@@ -46,8 +46,9 @@ func TestOrderCheck(t *testing.T) {
 		}
 	}
 	wrong = 0
-	ctx := check(context.WithValue(t.Context(), struct{}{}, 1))
-	if ctx.Value(nil) != nil || ctx.Value(struct{}{}) != 1 || wrong != 0 {
+	type key struct{}
+	ctx := check(context.WithValue(t.Context(), key{}, 1))
+	if ctx.Value(nil) != nil || ctx.Value(key{}) != 1 || wrong != 0 {
 		t.Errorf("values of other keys are reported %d times, or lost", wrong)
 	}
 }
