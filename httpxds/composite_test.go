@@ -184,9 +184,22 @@ func TestServerComposite(t *testing.T) {
 	}
 }
 
+// Requests fail if the matcher is in the deprecated field, which is not decoded: Envoy would run its filters. An override can replace
+// the matcher.
+func TestDeprecatedMatcherInComposite(t *testing.T) {
+	s := newSite(t, http.HandlerFunc(echo), "", nil)
+	s.listen(chain("one", hosts(onRoute("/own", ownMatcher(""))+onRoute("/", ""))+
+		composite(`matcher { on_no_match { action { name: "a" typed_config { `+skipped+` } } } }`)))
+	s.serving("")
+	for path, want := range map[string]int{"/": http.StatusServiceUnavailable, "/own": http.StatusOK} {
+		if got := s.get(path).code; got != want {
+			t.Errorf("%s gets %d; want %d", path, got, want)
+		}
+	}
+}
+
 // A composite filter may be inside of another one. A request without a match of the inner one passes, too, and so does each request
-// of a filter without a matcher. The types of gRPC in the
-// Env change nothing.
+// of a filter without a matcher. The types of gRPC in the Env change nothing.
 func TestNestedComposite(t *testing.T) {
 	inside := func(filter string) string {
 		return composite(choosing("x-team", choice{"a", executed("inner", extended(choosing("x-role", choice{"b", executed("none", extended(""), "f", filter)})))}))

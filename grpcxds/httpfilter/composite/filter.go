@@ -41,7 +41,7 @@ func merge(c, override any) (config.Config, error) {
 	return out, nil
 }
 
-var errUnread = errors.New("composite: the matcher was not decoded; the filter cannot run in profile Envoy")
+var errUnread = errors.New("composite: the matcher was not decoded; must be in xds_matcher, which profile Envoy does not decode")
 
 // perMillion is a share of all calls.
 const perMillion = 1_000_000

@@ -16,8 +16,9 @@ type Config struct {
 	Matcher *matchtree.Tree[int]
 	// Actions are the actions of the matcher.
 	Actions []Action
-	// Unread reports that there is a matcher that was not decoded, because the profile is Envoy. The filter cannot run then.
-	// Calls and requests must fail, because the matcher may choose filters that deny them.
+	// Unread reports that there is a matcher that was not decoded: the profile is Envoy, or only the deprecated field has a
+	// matcher, which A103 does not support. The filter cannot run then. Calls and requests must fail, because the matcher may
+	// choose filters that deny them.
 	Unread bool
 
 	source proto.Message
@@ -67,7 +68,11 @@ func Filter() *resource.HTTPFilter {
 			case extended.Message != composite:
 				v.Add(at, extended.Message, "must be a "+composite+" (A103)")
 			}
-			return read(dc, m, m.GetXdsMatcher(), &v)
+			out, err := read(dc, m, m.GetXdsMatcher(), &v)
+			if m.GetXdsMatcher() == nil && m.GetMatcher() != nil { //nolint:staticcheck // deprecated, but Envoy runs it
+				out.Unread = true
+			}
+			return out, err
 		},
 		// A RouteConfiguration is decoded for any side. A call fails if its filters do not run on its side (A103).
 		ParseOverride: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
@@ -85,7 +90,7 @@ func Filter() *resource.HTTPFilter {
 
 // read decodes the matcher of a configuration or an override. In profile Envoy, the matcher may use anything that Envoy
 // supports. It is not decoded then.
-func read(dc *resource.DecodeContext, source proto.Message, m *matcherv3.Matcher, v *resource.Violations) (any, error) {
+func read(dc *resource.DecodeContext, source proto.Message, m *matcherv3.Matcher, v *resource.Violations) (Config, error) {
 	if dc == nil {
 		dc = new(resource.DecodeContext)
 	}
@@ -100,7 +105,7 @@ func read(dc *resource.DecodeContext, source proto.Message, m *matcherv3.Matcher
 		out.Matcher = matchtree.Read(dc, (*resource.Path)(nil).Field("xds_matcher"), m, v, r.action)
 	}
 	if err := v.Err(); err != nil {
-		return nil, err
+		return Config{}, err
 	}
 	return out, nil
 }

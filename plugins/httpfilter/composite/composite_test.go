@@ -270,6 +270,19 @@ func TestEnvoy(t *testing.T) {
 	}
 }
 
+// The deprecated field is accepted, but its matcher is not decoded. The configuration says so, unless the other field replaces it.
+func TestDeprecatedMatcher(t *testing.T) {
+	old := strings.Replace(matching(skip), "xds_matcher", "matcher", 1)
+	for _, profile := range []resource.Profile{resource.GRPC, resource.Envoy} {
+		if c, err := parse(t, context(t, profile), extends+old); err != nil || !c.Unread {
+			t.Errorf("profile %v: Unread is %v, %v; want true", profile, c.Unread, err)
+		}
+	}
+	if c, err := parse(t, context(t, resource.GRPC), extends+old+matching(skip)); err != nil || c.Unread || c.Matcher == nil {
+		t.Errorf("with xds_matcher: Unread is %v, and the matcher is %v, %v", c.Unread, c.Matcher, err)
+	}
+}
+
 func TestEqual(t *testing.T) {
 	a, err1 := parse(t, context(t, resource.GRPC), extends+matching(skip))
 	b, err2 := parse(t, context(t, resource.GRPC), extends+matching(skip))
