@@ -18,6 +18,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 	"github.com/xdsforge/xdsforge/gen/internal/rule"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 	"github.com/xdsforge/xdsforge/internal/descriptorsum"
 )
 
@@ -202,9 +203,5 @@ func (u *unit) emit(pkg *model.Package) ([]File, error) {
 		u.bag.AddHint(at, diag.NoGoPackage, "name the package in the key `go` of a struct with `message`", "%v", unknown)
 		return nil, nil
 	}
-	files := make([]File, len(emitted))
-	for i, f := range emitted {
-		files[i] = File{Path: filepath.Join(dir, f.Name), Data: f.Data}
-	}
-	return files, err
+	return slice.Map(emitted, func(f emit.File) File { return File{filepath.Join(dir, f.Name), f.Data} }), err
 }

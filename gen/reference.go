@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/rule"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // referenceHead starts the reference.
@@ -38,10 +39,7 @@ func Reference() []byte {
 	b.WriteString("\n## Kinds of rules\n\nA rule has the keys of one kind.\n\n")
 	table(&b, "keys", "example", "wording of a violation")
 	for _, k := range rule.Kinds() {
-		keys := make([]string, len(k.Keys))
-		for i, key := range k.Keys {
-			keys[i] = "`" + key.Name + "`"
-		}
+		keys := slice.Map(k.Keys, func(key descriptor.Key) string { return "`" + key.Name + "`" })
 		row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
 	}
 	b.WriteString("\n## Conversions\n\nThe values of `as`.\n\n")

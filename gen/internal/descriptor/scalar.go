@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // value reads the value of key k into v.
@@ -63,11 +64,7 @@ func (w *walker) texts(n *yaml.Node, k Key) []Text {
 	if len(n.Content) == 0 {
 		w.bag.Add(w.position(n), diag.BadValue, "%s is an empty list", k.Name)
 	}
-	out := make([]Text, len(n.Content))
-	for i, e := range n.Content {
-		out[i] = w.text(e, k)
-	}
-	return out
+	return slice.Map(n.Content, func(e *yaml.Node) Text { return w.text(e, k) })
 }
 
 // listKinds are the kinds of a single value and of each element, for a kind that accepts a value or a list.

@@ -7,6 +7,8 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // SchemaID is where the published schema is found.
@@ -91,11 +93,7 @@ func group(m Mapping, name, but string) []string {
 
 // requireOne returns one alternative for each key, which requires that key.
 func requireOne(keys []string) []object {
-	out := make([]object, len(keys))
-	for i, k := range keys {
-		out[i] = object{"required": []string{k}}
-	}
-	return out
+	return slice.Map(keys, func(key string) object { return object{"required": []string{key}} })
 }
 
 // keySchema returns the schema of a key's value.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // The tree of a descriptor, and the language that it is in. The tags of a field describe the key that it takes its
@@ -156,10 +157,7 @@ type Argument struct {
 // String is the rule in YAML, with its keys in a fixed order.
 func (r *Rule) String() string {
 	parts := []string{"at: " + r.At.Value}
-	args := make([]string, 0, len(r.Args))
-	for _, a := range r.Args {
-		args = append(args, a.Key+": "+texts(a.Values))
-	}
+	args := slice.Map(r.Args, func(a Argument) string { return a.Key + ": " + texts(a.Values) })
 	slices.Sort(args)
 	parts = append(parts, args...)
 	if r.When != nil {
@@ -180,10 +178,7 @@ func (r *Rule) String() string {
 
 // texts are values as a rule shows them.
 func texts(values []Text) string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = v.Value
-	}
+	out := slice.Map(values, func(t Text) string { return t.Value })
 	if len(out) == 1 {
 		return out[0]
 	}

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A walker reads YAML nodes into the tree, as the language defines.
@@ -163,11 +164,7 @@ func find(m Mapping, key string) (Key, bool) {
 }
 
 func names(m Mapping) []string {
-	out := make([]string, len(m.Keys))
-	for i, k := range m.Keys {
-		out[i] = k.Name
-	}
-	return out
+	return slice.Map(m.Keys, func(k Key) string { return k.Name })
 }
 
 // describe describes a node for error messages.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Pos is a position in a descriptor. Lines and columns start at 1. The zero Pos means no
@@ -50,11 +52,7 @@ type Errors []Diagnostic
 
 // Error prints the diagnostics, one per line.
 func (l Errors) Error() string {
-	lines := make([]string, len(l))
-	for i, d := range l {
-		lines[i] = d.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(slice.Map(l, Diagnostic.String), "\n")
 }
 
 // Sort sorts the list by file, position and code. It removes duplicates.

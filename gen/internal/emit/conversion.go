@@ -6,6 +6,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // conversion returns the conversion of x. A view has other functions than a message, if the
@@ -57,21 +58,19 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre 
 		rest, _ = p.Behind(parent)
 		return declared[name], rest
 	}
-	values := make([]jen.Code, 0, len(c.Inputs))
-	for _, input := range c.Inputs {
-		alternatives := make([]jen.Code, len(input.Paths))
-		for i, text := range input.Paths {
+	values := slice.Map(c.Inputs, func(input descriptor.Input) jen.Code {
+		alternatives := slice.Map(input.Paths, func(text string) jen.Code {
 			source, p := from(model.InputPath(m, text))
-			if alternatives[i] = f.Get(source, p); p.Oneof() != nil {
-				alternatives[i] = f.Src("$.$()", f.Get(source, p.Parent()), "member"+p.Oneof().GoName)
+			if p.Oneof() != nil {
+				return f.Src("$.$()", f.Get(source, p.Parent()), "member"+p.Oneof().GoName)
 			}
-		}
-		value := alternatives[0]
+			return f.Get(source, p)
+		})
 		if len(alternatives) > 1 {
-			value = f.Src("cmp.Or($)", list(alternatives...))
+			return f.Src("$: cmp.Or($)", input.Name, list(alternatives...))
 		}
-		values = append(values, f.Src("$: $", input.Name, value))
-	}
+		return f.Src("$: $", input.Name, alternatives[0])
+	})
 	return pre, f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // decoder writes the functions that decode an update from a message.
@@ -29,17 +30,10 @@ func (e *emitter) decodeFunctions() []jen.Code {
 		if s != e.pkg.Update {
 			out = append(out, e.decodeStruct(s))
 		}
-		for _, o := range s.Oneofs() {
-			out = append(out, e.decodeOneof(o))
-		}
+		out = append(out, slice.Map(s.Oneofs(), e.decodeOneof)...)
 	}
-	for _, enum := range e.pkg.Enums {
-		out = append(out, e.decodeEnum(enum))
-	}
-	for _, s := range e.pkg.Picks {
-		out = append(out, e.pick(s))
-	}
-	return out
+	out = append(out, slice.Map(e.pkg.Enums, e.decodeEnum)...)
+	return append(out, slice.Map(e.pkg.Picks, e.pick)...)
 }
 
 // decode writes the function that the framework calls.
@@ -73,12 +67,8 @@ func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 	if len(e.pkg.GoChecks) > 0 {
 		call("", "validateUpdate", "u")
 	}
-	for _, h := range e.pkg.Checkers {
-		steps = append(steps, e.Src("$(dc, u, v)", h))
-	}
-	for _, h := range e.pkg.Finish {
-		steps = append(steps, e.Src("if v.Err() == nil {\n$(dc, u, v)\n}", h))
-	}
+	steps = append(steps, slice.Map(e.pkg.Checkers, func(hook string) jen.Code { return e.Src("$(dc, u, v)", hook) })...)
+	steps = append(steps, slice.Map(e.pkg.Finish, func(hook string) jen.Code { return e.Src("if v.Err() == nil {\n$(dc, u, v)\n}", hook) })...)
 	return steps, violations || len(e.pkg.Checkers)+len(e.pkg.Finish) > 0
 }
 
@@ -86,10 +76,7 @@ func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 func (e *emitter) decodeUpdate() jen.Code {
 	f := e.fn("decode", true)
 	f.of = e.pkg.Message
-	body := make([]jen.Code, 0, len(e.pkg.Update.Fields))
-	for _, field := range e.pkg.Update.Fields {
-		body = append(body, f.field("u", field)...)
-	}
+	body := slice.FlatMap(e.pkg.Update.Fields, func(d *model.Field) []jen.Code { return f.field("u", d) })
 	return f.declare("reads the fields of the update.", "(u *Update) ", "m", e.view(e.pkg.Message), "", body)
 }
 
@@ -108,10 +95,7 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 		result, target = "", "s *"+s.Name+", "
 	}
 	if e.isLiteral(s) {
-		values := make([]jen.Code, len(s.Fields))
-		for i, field := range s.Fields {
-			values[i] = f.Src("$: $", field.GoName(), f.expr(field))
-		}
+		values := slice.Map(s.Fields, func(d *model.Field) jen.Code { return f.Src("$: $", d.GoName(), f.expr(d)) })
 		body = []jen.Code{f.Src("return $$", s.Name, lines(values...))}
 	} else {
 		body = f.structBody(s)

@@ -6,14 +6,14 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // enumType writes the constants of an enum.
 func (e *emitter) enumType(enum *model.Enum) []jen.Code {
-	values := make([]jen.Code, len(enum.Values))
-	for i, v := range enum.Values {
-		values[i] = e.Src("$ = $($)", v.Name, enum.Name, e.ident(v.Value.GoIdent))
-	}
+	values := slice.Map(enum.Values, func(v model.EnumValue) jen.Code {
+		return e.Src("$ = $($)", v.Name, enum.Name, e.ident(v.Value.GoIdent))
+	})
 	name := string(enum.Enum.Desc.FullName())
 	return []jen.Code{
 		e.documented(fmt.Sprintf("%s is a value of %s.", enum.Name, name), "type $ int32", enum.Name),
@@ -32,16 +32,10 @@ func (e *emitter) decodeEnum(enum *model.Enum) jen.Code {
 		doc, before, after = doc+"; any other number is "+o.Name, "", ""
 		other = e.Src("return $", o.Name)
 	} else {
-		wording := make([]string, len(enum.Values))
-		for i, v := range enum.Values {
-			wording[i] = string(v.Value.Desc.Name())
-		}
-		other = e.Src("v.AddFirst(p, x, $)", jen.Lit(OneOf(wording)))
+		names := slice.Map(enum.Values, func(v model.EnumValue) string { return model.ValueName(v.Value) })
+		other = e.Src("v.AddFirst(p, x, $)", jen.Lit(OneOf(names)))
 	}
-	values := make([]jen.Code, len(enum.Values))
-	for i, v := range enum.Values {
-		values[i] = e.ident(v.Value.GoIdent)
-	}
+	values := slice.Map(enum.Values, func(v model.EnumValue) jen.Code { return e.ident(v.Value.GoIdent) })
 	check := e.Src("switch x {\ncase $:\ndefault:\n$\n}", list(values...), other)
 	if len(values) == 1 {
 		check = e.Src("if x != $ {\n$\n}", values[0], other)

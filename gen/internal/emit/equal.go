@@ -4,6 +4,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // equalUpdate writes the comparison of updates, which may be nil.
@@ -22,10 +23,7 @@ func (e *emitter) equalFields(s *model.Struct, receiver string) jen.Code {
 	if len(s.Fields) == 0 {
 		return jen.True()
 	}
-	fields := make([]jen.Code, len(s.Fields))
-	for i, f := range s.Fields {
-		fields[i] = e.equalField(f, receiver+"."+f.GoName(), "o."+f.GoName())
-	}
+	fields := slice.Map(s.Fields, func(f *model.Field) jen.Code { return e.equalField(f, receiver+"."+f.GoName(), "o."+f.GoName()) })
 	return jen.Custom(jen.Options{Separator: "&&\n"}, fields...)
 }
 
@@ -85,10 +83,7 @@ func (e *emitter) equalFunc(v model.Value) jen.Code {
 
 // equalOneof writes the comparison of two values of a oneof if == cannot compare all cases.
 func (e *emitter) equalOneof(o *model.Oneof) jen.Code {
-	cases := make([]jen.Code, len(o.Cases))
-	for i, c := range o.Cases {
-		cases[i] = e.Src("case $:\n$", c.Type, e.equalCase(c))
-	}
+	cases := slice.Map(o.Cases, func(c *model.Case) jen.Code { return e.Src("case $:\n$", c.Type, e.equalCase(c)) })
 	compare := e.Src("switch a := a.(type) {\n$\n}", cases)
 	if len(o.Cases) == 1 {
 		compare = e.Src("if a, ok := a.($); ok {\n$\n}", o.Cases[0].Type, e.equalCase(o.Cases[0]))

@@ -7,6 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // decodeOneof writes the function that finds the case that applies.
@@ -107,14 +108,10 @@ func (f *Func) anyCases(cases []*model.Case, last bool) jen.Code {
 	}
 	body := f.openCase(cases[0], at)
 	if len(cases) > 1 {
-		names := make([]string, len(cases))
-		clauses := make([]jen.Code, len(cases))
-		for i, c := range cases {
-			names[i] = string(c.Any.Desc.FullName())
-			clauses[i] = f.Src("case $:\n$", jen.Lit(names[i]), f.openCase(c, at))
-		}
+		name := func(c *model.Case) string { return string(c.Any.Desc.FullName()) }
+		clauses := slice.Map(cases, func(c *model.Case) jen.Code { return f.Src("case $:\n$", jen.Lit(name(c)), f.openCase(c, at)) })
 		found := f.anyName(jen.Id("x"), slices.ContainsFunc(cases, func(c *model.Case) bool { return c.Typed }))
-		other := f.Violation(at, jen.Id("name"), "must be one of "+strings.Join(names, ", "))
+		other := f.Violation(at, jen.Id("name"), "must be one of "+strings.Join(slice.Map(cases, name), ", "))
 		body = []jen.Code{f.Src("switch name := $; name {\n$\ndefault:\n$\n}", found, clauses, other)}
 	}
 	if !last {

@@ -6,6 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // shard writes the function that creates the cache of one authority.
@@ -57,10 +58,7 @@ func (e *emitter) plugin(p *model.Package, more ...jen.Code) *jen.Statement {
 		fields = append(fields, e.Src("NameField: $", jen.Lit(string(p.NameField.Desc.Name()))))
 	}
 	if len(p.Inlined) > 0 {
-		names := make([]jen.Code, len(p.Inlined))
-		for i, m := range p.Inlined {
-			names[i] = jen.Lit(m)
-		}
+		names := slice.Map(p.Inlined, func(name string) jen.Code { return jen.Lit(name) })
 		fields = append(fields, e.Src("Inlined: []string{$}", list(names...)))
 	}
 	return e.Src("plugintest.Plugin$", lines(append(fields, more...)...))

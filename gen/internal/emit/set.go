@@ -4,6 +4,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // groupedField fills a pointer to a struct of the message itself. It stays nil if no field of the
@@ -17,10 +18,7 @@ func (f *Func) groupedField(d *model.Field, to string) []jen.Code {
 
 // isSet writes the method of a struct that reports whether a field is set.
 func (e *emitter) isSet(s *model.Struct) jen.Code {
-	fields := make([]jen.Code, len(s.Fields))
-	for i, f := range s.Fields {
-		fields[i] = e.valueSet(f, "s."+f.GoName(), true)
-	}
+	fields := slice.Map(s.Fields, func(f *model.Field) jen.Code { return e.valueSet(f, "s."+f.GoName(), true) })
 	return e.documented("isSet reports whether a field is not zero.", "func (s *$) isSet() bool {\nreturn $\n}",
 		s.Name, jen.Custom(jen.Options{Separator: "||\n"}, fields...))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // update writes the types of a package and the methods of its update.
@@ -24,13 +25,9 @@ func (e *emitter) update() []jen.Code {
 		if s != e.pkg.Update {
 			out = append(out, e.structType(s)...)
 		}
-		for _, o := range s.Oneofs() {
-			out = append(out, e.oneofType(o)...)
-		}
+		out = append(out, slice.FlatMap(s.Oneofs(), e.oneofType)...)
 	}
-	for _, enum := range e.pkg.Enums {
-		out = append(out, e.enumType(enum)...)
-	}
+	out = append(out, slice.FlatMap(e.pkg.Enums, e.enumType)...)
 	out = append(out, e.methods()...)
 	out = append(out, e.equalUpdate())
 	for _, s := range e.pkg.Structs {
@@ -80,8 +77,7 @@ func (e *emitter) methods() []jen.Code {
 }
 
 func (e *emitter) structFields(s *model.Struct) []jen.Code {
-	out := make([]jen.Code, 0, len(s.Fields))
-	for _, f := range s.Fields {
+	return slice.Map(s.Fields, func(f *model.Field) jen.Code {
 		field := e.Src("$ $", f.GoName(), e.goType(f))
 		if tag := shownAs(f); tag != "" {
 			field.Tag(map[string]string{"xds": tag})
@@ -89,9 +85,8 @@ func (e *emitter) structFields(s *model.Struct) []jen.Code {
 		if f.Doc != "" {
 			field = jen.Add(comment(f.Doc)).Line().Add(field)
 		}
-		out = append(out, field)
-	}
-	return out
+		return field
+	})
 }
 
 // shownAs is the struct tag that tells package runtime how to show a field; empty: as it is.
@@ -109,10 +104,7 @@ func shownAs(f *model.Field) string {
 
 // oneofType writes a closed interface.
 func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
-	names := make([]string, len(o.Cases))
-	for i, c := range o.Cases {
-		names[i] = "[" + c.Type + "]"
-	}
+	names := slice.Map(o.Cases, func(c *model.Case) string { return "[" + c.Type + "]" })
 	cases := names[0]
 	if n := len(names); n > 1 {
 		cases = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
@@ -129,11 +121,8 @@ func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 // structType writes a struct, and the methods that make it a case of oneofs.
 func (e *emitter) structType(s *model.Struct) []jen.Code {
 	doc := cmp.Or(s.Doc, fmt.Sprintf("%s holds fields of %s.", s.Name, s.Message.Desc.FullName()))
-	out := append(make([]jen.Code, 0, 1+len(s.Cases)), e.documented(doc, "type $ struct {\n$\n}", s.Name, e.structFields(s)))
-	for _, o := range s.Cases {
-		out = append(out, e.marker(s.Name, o))
-	}
-	return out
+	markers := slice.Map(s.Cases, func(o *model.Oneof) jen.Code { return e.marker(s.Name, o) })
+	return append([]jen.Code{e.documented(doc, "type $ struct {\n$\n}", s.Name, e.structFields(s))}, markers...)
 }
 
 // marker writes the method that makes a type a case of a oneof.

@@ -6,16 +6,13 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // goChecks writes the function that checks the rules about Go fields.
 func (e *emitter) goChecks() jen.Code {
 	f := e.fn("validateUpdate", true)
-	body := make([]jen.Code, 0, len(e.pkg.GoChecks))
-	for _, c := range e.pkg.GoChecks {
-		code := f.goCheck(c)
-		body = append(body, f.When(f.context(c.When), code)...)
-	}
+	body := slice.FlatMap(e.pkg.GoChecks, func(c *model.GoCheck) []jen.Code { return f.When(f.context(c.When), f.goCheck(c)) })
 	return f.declare("checks the rules about the fields of the update.", "", "u", jen.Op("*Update"), "", body)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A Condition is a rule that a value breaks by a condition. Rules of other shapes are a
@@ -79,11 +80,8 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
 	}
 	doc := "checks the rules about one " + model.Short(s.Message) + "."
-	out := append(make([]jen.Code, 0, 1+len(s.Under)), f.declare(doc, "", "m", e.view(s.Message), "", body))
-	for _, u := range s.Under {
-		out = append(out, e.scope(u.Scope, false)...)
-	}
-	return out
+	inner := slice.FlatMap(s.Under, func(u *model.Under) []jen.Code { return e.scope(u.Scope, false) })
+	return append([]jen.Code{f.declare(doc, "", "m", e.view(s.Message), "", body)}, inner...)
 }
 
 // checks writes checks of the message m. Those in an inner message that may be absent are in one statement, in
@@ -202,11 +200,9 @@ func reads(s *model.Struct, path string) bool {
 	return slices.ContainsFunc(s.Fields, func(d *model.Field) bool {
 		v, inner := d.Value.(model.StructOf)
 		inner = inner && v.Any == nil && v.Struct.Keep == nil && v.Struct.Stop == nil
-		paths := slices.Clone(d.Paths)
+		paths := d.Paths
 		if h, ok := d.Value.(model.HookOf); ok {
-			for _, n := range h.Hook.Needs {
-				paths = append(paths, n.Path)
-			}
+			paths = slices.Concat(paths, slice.Map(h.Hook.Needs, func(n model.Need) model.Path { return n.Path }))
 		}
 		return d.When.Empty() && (inner && len(paths) == 0 && reads(v.Struct, path) || slices.ContainsFunc(paths, func(o model.Path) bool {
 			rest, below := strings.CutPrefix(path, o.String()+".")

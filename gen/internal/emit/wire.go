@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // wire writes the views.
@@ -12,11 +13,7 @@ func (e *emitter) wire() []jen.Code {
 	if e.views == nil {
 		return nil
 	}
-	var out []jen.Code
-	for _, m := range e.views.messages {
-		out = append(out, e.viewOf(m)...)
-	}
-	return out
+	return slice.FlatMap(e.views.messages, e.viewOf)
 }
 
 // readMessage writes the code that fills m from the encoded message.

@@ -9,14 +9,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // parse writes the method that fills the view of a message.
 func (e *emitter) parse(m *protogen.Message) jen.Code {
-	cases := make([]jen.Code, 0, len(m.Fields))
-	for _, f := range m.Fields {
-		cases = append(cases, e.parseField(f)...)
-	}
+	cases := slice.FlatMap(m.Fields, e.parseField)
 	receiver, whole, loop := "m", "", e.Src("r.Skip()")
 	hooked := e.pkg.Uses.Has(m.Desc, model.Whole)
 	if hooked {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // RuleText is the whole text of a check's violation: "wording when condition (why)".
@@ -61,9 +62,5 @@ func withReason(text string, when model.Cond, why string) string {
 
 // PathTexts are paths as they are written.
 func PathTexts[T fmt.Stringer](paths []T) []string {
-	out := make([]string, len(paths))
-	for i, p := range paths {
-		out[i] = p.String()
-	}
-	return out
+	return slice.Map(paths, T.String)
 }

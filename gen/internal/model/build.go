@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // updateName is the Go name of the struct that a descriptor's fields make.
@@ -169,10 +170,7 @@ func (b *builder) nameField(t descriptor.Text) {
 func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
 	decl := b.declared(t.Value)
 	if decl == nil {
-		names := make([]string, len(b.desc.Structs))
-		for i, s := range b.desc.Structs {
-			names[i] = s.Name.Value
-		}
+		names := slice.Map(b.desc.Structs, func(s descriptor.Struct) string { return s.Name.Value })
 		panic(b.fault(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value))
 	}
 	full := string(m.Desc.FullName())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // enum builds the constants of an enum field. Two fields may share the type.
@@ -22,9 +23,9 @@ func (b *builder) enum(f *Field, d *descriptor.Field) *Enum {
 	e := &Enum{Pos: d.Name.Pos, Name: cmp.Or(d.Type.Value, d.Name.Value), Enum: source}
 	values := b.enumValues(d.Enum, source)
 	prefix := commonPrefix(source, values)
-	for _, v := range values {
-		e.Values = append(e.Values, EnumValue{Name: e.Name + camel(strings.TrimPrefix(string(v.Desc.Name()), prefix)), Value: v})
-	}
+	e.Values = slice.Map(values, func(v *protogen.EnumValue) EnumValue {
+		return EnumValue{Name: e.Name + camel(strings.TrimPrefix(ValueName(v), prefix)), Value: v}
+	})
 	if d.Otherwise.Given() {
 		i := slices.IndexFunc(e.Values, func(v EnumValue) bool { return string(v.Value.Desc.Name()) == d.Otherwise.Value })
 		b.require(i >= 0, d.Otherwise, diag.UnknownValue, "otherwise = %q; must be one of the values of %s", d.Otherwise.Value, e.Name)
@@ -32,6 +33,9 @@ func (b *builder) enum(f *Field, d *descriptor.Field) *Enum {
 	}
 	return b.shareEnum(e)
 }
+
+// ValueName is the name of a value in protobuf.
+func ValueName(v *protogen.EnumValue) string { return string(v.Desc.Name()) }
 
 // shareEnum takes the enum that is there already where it is the same.
 func (b *builder) shareEnum(e *Enum) *Enum {

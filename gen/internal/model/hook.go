@@ -8,6 +8,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // GoType is a type that a descriptor names.
@@ -20,14 +21,9 @@ type GoType struct {
 // hook builds a hand-written function that makes a value of s. Without needs it is
 // given the values of from, and without those the message at hand.
 func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) Hook {
-	h := Hook{Func: name.Value}
-	for _, t := range needs {
-		h.Needs = append(h.Needs, b.hookNeed(t, s))
-	}
+	h := Hook{Func: name.Value, Needs: slice.Map(needs, func(t descriptor.Text) Need { return b.hookNeed(t, s) })}
 	if len(needs) == 0 {
-		for _, p := range from {
-			h.Needs = append(h.Needs, Need{Path: p})
-		}
+		h.Needs = slice.Map(from, func(p Path) Need { return Need{Path: p} })
 	}
 	for _, n := range h.Needs {
 		b.requireHint(!n.Path.ManyInside(), name, diag.WrongShape, "pass the repeated message to the hook", "hook %s needs %s, which goes through a repeated field", h.Func, n)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // keep builds the condition of a struct for keeping elements, if it has one.
@@ -74,9 +75,5 @@ func (f *Field) hasLen() bool {
 }
 
 func fieldNames(s *Struct) []string {
-	names := make([]string, len(s.Fields))
-	for i, f := range s.Fields {
-		names[i] = f.Name
-	}
-	return names
+	return slice.Map(s.Fields, func(f *Field) string { return f.Name })
 }

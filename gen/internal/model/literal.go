@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Literal is a value that a descriptor states.
@@ -93,12 +95,9 @@ func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code 
 }
 
 func (b *builder) enumLiteral(t descriptor.Text, enum *protogen.Enum) Literal {
-	names := make([]string, len(enum.Values))
-	for i, v := range enum.Values {
-		names[i] = string(v.Desc.Name())
-		if names[i] == t.Value {
-			return Literal{Text: t.Value, Value: v}
-		}
+	names := slice.Map(enum.Values, ValueName)
+	if i := slices.Index(names, t.Value); i >= 0 {
+		return Literal{Text: t.Value, Value: enum.Values[i]}
 	}
 	hint := diag.Suggest(t.Value, names)
 	if hint == "" && len(names) <= 12 {

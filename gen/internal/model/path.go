@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A Path leads from a message to a value in it. The empty path is the message.
@@ -57,11 +59,7 @@ func (s Step) Name() string {
 
 // String is the path as it is written.
 func (p Path) String() string {
-	names := make([]string, len(p.Steps))
-	for i, s := range p.Steps {
-		names[i] = s.Name()
-	}
-	return strings.Join(names, ".")
+	return strings.Join(slice.Map(p.Steps, Step.Name), ".")
 }
 
 // InViolation is the path as violations have it, without indexes: the entries of a map stand for their

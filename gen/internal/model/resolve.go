@@ -9,6 +9,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // path resolves t from a message. It may end in a oneof.
@@ -93,10 +94,7 @@ func fieldOf(m *protogen.Message, name string) (*protogen.Field, *protogen.Oneof
 }
 
 func protoNames(m *protogen.Message, oneofs bool) []string {
-	var names []string
-	for _, f := range m.Fields {
-		names = append(names, string(f.Desc.Name()))
-	}
+	names := slice.Map(m.Fields, func(f *protogen.Field) string { return string(f.Desc.Name()) })
 	for _, o := range m.Oneofs {
 		if oneofs && !o.Desc.IsSynthetic() {
 			names = append(names, string(o.Desc.Name()))

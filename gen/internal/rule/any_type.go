@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // AnyType is the rule that an Any holds one of some messages.
@@ -23,11 +24,7 @@ func (kinds) AnyType() model.RuleKind {
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.Any, "an Any")
 			a.Once("any_type")
-			var r anyType
-			for _, t := range a.List("any_type") {
-				r.types = append(r.types, t.Value)
-			}
-			return r
+			return anyType{slice.Map(a.List("any_type"), func(t descriptor.Text) string { return t.Value })}
 		},
 	}
 }
@@ -47,19 +44,12 @@ func (r anyType) Wording() string {
 
 // Broken implements [emit.Condition].
 func (r anyType) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	other := make([]jen.Code, len(r.types))
-	for i, t := range r.types {
-		other[i] = f.Src("$.MessageName() != $", x, jen.Lit(t))
-	}
+	other := slice.Map(r.types, func(name string) jen.Code { return f.Src("$.MessageName() != $", x, jen.Lit(name)) })
 	return f.And(other...), f.Src("string($.MessageName())", x)
 }
 
 // Schema implements [schema.Value].
 func (r anyType) Schema(model.Path) (valid map[string]any, zero bool) {
-	names := make([]string, len(r.types))
-	for i, t := range r.types {
-		names[i] = regexp.QuoteMeta(t)
-	}
-	pattern := map[string]any{"pattern": "/(" + strings.Join(names, "|") + ")$"}
+	pattern := map[string]any{"pattern": "/(" + strings.Join(slice.Map(r.types, regexp.QuoteMeta), "|") + ")$"}
 	return map[string]any{"properties": map[string]any{"@type": pattern}, "required": []string{"@type"}}, true
 }

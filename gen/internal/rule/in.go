@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // In is the rule that a value is one of some.
@@ -51,10 +52,7 @@ func (r in) Wording() string {
 
 // Broken implements [emit.Condition].
 func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	conds := make([]jen.Code, len(r.values))
-	for i, l := range r.values {
-		conds[i] = f.Is(x, l, r.not)
-	}
+	conds := slice.Map(r.values, func(l model.Literal) jen.Code { return f.Is(x, l, r.not) })
 	if r.not {
 		return f.Or(conds...), x
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // kinds has a method for each kind. Methods need no list that every new kind must change.
@@ -23,11 +24,7 @@ func Kinds() []model.RuleKind {
 
 // Language returns the descriptor language with all kinds of rules. It must not be changed.
 var Language = sync.OnceValue(func() descriptor.Language {
-	var keys []descriptor.Key
-	for _, k := range Kinds() {
-		keys = append(keys, k.Keys...)
-	}
-	return descriptor.NewLanguage(keys)
+	return descriptor.NewLanguage(slice.FlatMap(Kinds(), func(k model.RuleKind) []descriptor.Key { return k.Keys }))
 })
 
 // one is the key of a kind with a single key.
@@ -37,9 +34,5 @@ func one(kind descriptor.Kind, name, doc string) []descriptor.Key {
 
 // texts are literals as they are shown to people.
 func texts(values []model.Literal) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = v.Text
-	}
-	return out
+	return slice.Map(values, func(l model.Literal) string { return l.Text })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // OneOf is the rule that exactly one of some fields has a value.
@@ -51,14 +52,12 @@ func (r oneOf) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []
 		x, init = "x", f.Src("x := $", f.Get(m, c.Path))
 		conds = f.CondsAt(m, c.When, x, c.Path)
 	}
-	set := make([]jen.Code, len(r.members))
-	unset := make([]jen.Code, len(r.members))
-	for i, p := range r.members {
-		set[i], unset[i] = f.Presence(x, p, true), f.Presence(x, p, false)
+	present := func(is bool) []jen.Code {
+		return slice.Map(r.members, func(p model.Path) jen.Code { return f.Presence(x, p, is) })
 	}
-	broken := f.And(unset...)
+	broken := f.And(present(false)...)
 	if !r.exclusive() {
-		broken = f.Src("convert.Count($) != 1", jen.List(set...))
+		broken = f.Src("convert.Count($) != 1", jen.List(present(true)...))
 	}
 	stated := slices.ContainsFunc(c.When.Tests, func(t model.Test) bool {
 		return t.Kind == model.Present && t.Path.String() == c.Path.String()

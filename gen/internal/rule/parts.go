@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // parts is a rule that a text has one of some parts, or none of them.
@@ -43,12 +44,8 @@ func (r parts) Wording() string { return r.wording + strings.Join(texts(r.values
 
 // Broken implements [emit.Condition].
 func (r parts) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	conds := make([]jen.Code, len(r.values))
-	for i, l := range r.values {
-		if conds[i] = f.Src(r.found, x, f.Literal(l)); !r.not {
-			conds[i] = f.Src("!$", conds[i])
-		}
-	}
+	not := map[bool]string{false: "!"}[r.not]
+	conds := slice.Map(r.values, func(l model.Literal) jen.Code { return f.Src(not+r.found, x, f.Literal(l)) })
 	if r.not {
 		return f.Or(conds...), x
 	}
@@ -57,10 +54,7 @@ func (r parts) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 
 // Schema implements [schema.Value].
 func (r parts) Schema(model.Path) (valid map[string]any, zero bool) {
-	all := make([]string, len(r.values))
-	for i, l := range r.values {
-		all[i] = r.pattern(regexp.QuoteMeta(l.Value.(string)))
-	}
+	all := slice.Map(r.values, func(l model.Literal) string { return r.pattern(regexp.QuoteMeta(l.Value.(string))) })
 	valid = map[string]any{"pattern": strings.Join(all, "|")}
 	zero = slices.ContainsFunc(r.values, func(l model.Literal) bool { return l.Value == "" })
 	if r.not {

@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Unique is the rule that no two values are equal.
@@ -156,11 +157,9 @@ func (r unique) goKeys(f *emit.Func, c *model.GoCheck) []uniqueKey {
 			return x
 		}}}
 	}
-	keys := make([]uniqueKey, len(r.fields))
-	for i, k := range r.fields {
-		keys[i] = uniqueKey{k.Name, f.GoKeyType(k, false), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
-	}
-	return keys
+	return slice.Map(r.fields, func(k *model.Field) uniqueKey {
+		return uniqueKey{k.Name, f.GoKeyType(k, false), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
+	})
 }
 
 // set declares the set of the keys so far. check checks that the key of the element x is not
@@ -169,16 +168,10 @@ func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check f
 	name, key := f.Variable("seen"), keys[0]
 	if len(keys) > 1 {
 		typ := f.Variable("key")
-		fields := make([]jen.Code, len(keys))
-		for i, k := range keys {
-			fields[i] = f.Src("$ $", k.name, k.typ)
-		}
+		fields := slice.Map(keys, func(k uniqueKey) jen.Code { return f.Src("$ $", k.name, k.typ) })
 		decls = []jen.Code{f.Src("type $ struct {\n$\n}", typ, fields)}
 		key = uniqueKey{typ: jen.Id(typ), value: func(x jen.Code) jen.Code {
-			values := make([]jen.Code, len(keys))
-			for i, k := range keys {
-				values[i] = k.value(x)
-			}
+			values := slice.Map(keys, func(k uniqueKey) jen.Code { return k.value(x) })
 			return f.Src("$ {$}", typ, jen.List(values...))
 		}}
 	}

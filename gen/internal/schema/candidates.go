@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // The sizes above which there are no candidates.
@@ -45,12 +46,8 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		}
 	case f.Desc.IsMap():
 		keys, values := elementValues(f.Message.Fields[0], checks), elementValues(f.Message.Fields[1], checks)
-		for _, key := range keys {
-			out = append(out, object{fmt.Sprint(key): values[0]})
-		}
-		for _, x := range values {
-			out = append(out, object{fmt.Sprint(keys[0]): x})
-		}
+		out = append(out, slice.Map(keys, func(key any) any { return object{fmt.Sprint(key): values[0]} })...)
+		out = append(out, slice.Map(values, func(x any) any { return object{fmt.Sprint(keys[0]): x} })...)
 		for _, n := range lengths(checks, 1, mostElements) {
 			entries := make(object, n)
 			for i := range n {
@@ -60,9 +57,7 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		}
 	case f.Desc.IsList():
 		values := elementValues(f, checks)
-		for _, x := range values {
-			out = append(out, []any{x})
-		}
+		out = append(out, slice.Map(values, func(x any) any { return []any{x} })...)
 		for _, n := range lengths(checks, 1, mostElements) {
 			out = append(out, slices.Repeat(values, n)[:n], slices.Repeat(values[:1], n))
 		}
@@ -138,10 +133,7 @@ func lengths(checks []*model.Check, least, most int) []int {
 // scalars are values to try for a field that is not repeated, or for an element. A message is empty.
 func scalars(f *protogen.Field, checks []*model.Check) []any {
 	class := (model.Path{Steps: []model.Step{{Field: f}}}).Class()
-	var limits []any
-	for _, c := range checks {
-		limits = append(limits, near(c, class)...)
-	}
+	limits := slice.FlatMap(checks, func(c *model.Check) []any { return near(c, class) })
 	switch {
 	case class == model.Duration:
 		return append([]any{"1s", "-1s", "0s"}, limits...)

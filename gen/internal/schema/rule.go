@@ -75,11 +75,7 @@ func Present(p model.Path) (map[string]any, bool) {
 		return nil, false
 	}
 	if o := p.Oneof(); o != nil {
-		members := make([]any, len(o.Fields))
-		for i, f := range o.Fields {
-			members[i] = has(string(f.Desc.Name()))
-		}
-		return below(p.Parent().Steps, object{"anyOf": members}, true), true
+		return below(p.Parent().Steps, object{"anyOf": members(o)}, true), true
 	}
 	return below(p.Steps, notZero(p), true), true
 }

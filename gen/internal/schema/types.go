@@ -3,6 +3,9 @@ package schema
 import (
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // object is a JSON object.
@@ -45,14 +48,15 @@ func exclusive(m *protogen.Message) []any {
 		if o.Desc.IsSynthetic() || len(o.Fields) < 2 {
 			continue
 		}
-		members := make([]any, len(o.Fields))
-		for i, f := range o.Fields {
-			members[i] = has(string(f.Desc.Name()))
-		}
-		none := object{"not": object{"anyOf": members}}
-		all = append(all, object{"oneOf": append([]any{none}, members...)})
+		none := object{"not": object{"anyOf": members(o)}}
+		all = append(all, object{"oneOf": append([]any{none}, members(o)...)})
 	}
 	return all
+}
+
+// members has a schema for each member of a oneof: it is set.
+func members(o *protogen.Oneof) []any {
+	return slice.Map(o.Fields, func(f *protogen.Field) any { return has(string(f.Desc.Name())) })
 }
 
 // has is the schema of objects with a property.
@@ -75,10 +79,7 @@ func (w *writer) single(f *protogen.Field) object {
 	case f.Message != nil:
 		return w.message(f.Message)
 	case f.Enum != nil:
-		names := make([]string, len(f.Enum.Values))
-		for i, v := range f.Enum.Values {
-			names[i] = string(v.Desc.Name())
-		}
+		names := slice.Map(f.Enum.Values, model.ValueName)
 		return object{"anyOf": []any{object{"enum": names}, object{"type": "integer"}}}
 	}
 	return scalar(f.Desc.Kind())

@@ -1,0 +1,20 @@
+// Package slice makes a slice from another one, element by element.
+package slice
+
+// Map returns f(x) for each element x of a list.
+func Map[T, R any](list []T, f func(T) R) []R {
+	out := make([]R, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// FlatMap returns the elements of f(x) for each element x of a list.
+func FlatMap[T, R any](list []T, f func(T) []R) []R {
+	var out []R
+	for _, x := range list {
+		out = append(out, f(x)...)
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+package slice_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
+)
+
+func TestMap(t *testing.T) {
+	if got, want := slice.Map([]int{3, 1, 2}, strconv.Itoa), []string{"3", "1", "2"}; !slices.Equal(got, want) {
+		t.Errorf("Map() = %q; want %q", got, want)
+	}
+}
+
+func TestFlatMap(t *testing.T) {
+	twice := func(n int) []int { return slices.Repeat([]int{n}, n) }
+	if got, want := slice.FlatMap([]int{2, 0, 3}, twice), []int{2, 2, 3, 3, 3}; !slices.Equal(got, want) {
+		t.Errorf("FlatMap() = %v; want %v", got, want)
+	}
+	if got := slice.FlatMap(nil, twice); got != nil {
+		t.Errorf("FlatMap(nil) = %v; want nil", got)
+	}
+}
