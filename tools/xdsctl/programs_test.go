@@ -29,6 +29,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/configfile"
@@ -47,7 +48,8 @@ func (p *programs) commands() map[string]func(ts *testscript.TestScript, neg boo
 // plane starts a control plane with the resources of files, and sets a variable to its address.
 func (p *programs) plane(ts *testscript.TestScript, _ bool, args []string) {
 	s := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true, Wildcard: true}, memoryads.Type{URL: route.Type().URL()},
-		memoryads.Type{URL: cluster.Type().URL(), Complete: true, Wildcard: true}, memoryads.Type{URL: endpoint.Type().URL()})
+		memoryads.Type{URL: cluster.Type().URL(), Complete: true, Wildcard: true}, memoryads.Type{URL: endpoint.Type().URL()},
+		memoryads.Type{URL: extension.Type().URL()})
 	addr, stop, err := s.Listen()
 	ts.Check(err)
 	ts.Defer(stop)

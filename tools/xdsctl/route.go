@@ -224,15 +224,17 @@ func printCluster(p *output.Printer, indent string, c *explain.Cluster) {
 }
 
 func printFilter(p *output.Printer, indent string, f explain.Filter) {
-	line := fmt.Sprintf("%sfilter %s %s", indent, f.Name, short(f.Message))
-	if f.Off != "" {
+	line := strings.TrimSuffix(fmt.Sprintf("%sfilter %s %s", indent, f.Name, short(f.Message)), " ")
+	switch {
+	case f.Off != "":
 		p.Println(output.Dim, "%s: off, %s", line, f.Off)
+		printResource(p, indent+"  ", f.Extension)
 		return
-	}
-	if f.OverriddenBy != "" {
+	case f.OverriddenBy != "":
 		line += ", overridden by " + f.OverriddenBy
 	}
 	p.Println(output.Plain, "%s", line)
+	printResource(p, indent+"  ", f.Extension)
 	config := f.Config
 	if f.Override != nil {
 		config = f.Override

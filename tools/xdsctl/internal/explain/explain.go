@@ -32,6 +32,8 @@ type run struct {
 	routes   *route.Update
 	host     int // the index of the virtual host
 	configs  *configs
+	// list are the filters of the Listener, with the configurations that are resources of their own.
+	list []Filter
 }
 
 // Explain returns the way of a call through the Listener with a name. The error says that the
@@ -42,10 +44,14 @@ func (e Explainer) Explain(ctx context.Context, name string, call Call) (*Result
 	if err == nil && problem == "" {
 		problem = r.findHost()
 	}
+	filters := "" // why the calls fail before they have a route
+	if err == nil && problem == "" {
+		filters, err = r.findFilters()
+	}
 	if err == nil && problem == "" {
 		problem, err = r.findRoute()
 	}
-	r.result.Problem = problem
+	r.result.Problem = cmp.Or(filters, problem)
 	return r.result, err
 }
 

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -9,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/protoview"
@@ -84,10 +88,9 @@ func (r *run) levels(i, weighted int) []level {
 	return levels
 }
 
-// filters returns the HTTP filters of a route's calls, in their order (A39).
-func (r *run) filters(i, weighted int) []Filter {
-	levels := r.levels(i, weighted)
-	out := make([]Filter, 0, len(r.listener.API.Filters))
+// findFilters reads the HTTP filters of the Listener, in their order. A problem is why all calls fail: one filter
+// has no configuration that the channel can use (A104).
+func (r *run) findFilters() (problem string, err error) {
 	for n, f := range r.listener.API.Filters {
 		x := Filter{Name: f.Name, Message: f.Message}
 		if list := r.configs.manager.GetHttpFilters(); n < len(list) && list[n].GetName() == f.Name {
@@ -99,6 +102,49 @@ func (r *run) filters(i, weighted int) []Filter {
 		case f.Disabled:
 			x.Off = "the Listener disables it"
 		}
+		if f.Extension != "" && f.Skipped == "" {
+			missing, err := r.extend(&x, f)
+			if err != nil {
+				return "", err
+			}
+			problem = cmp.Or(problem, missing)
+		}
+		r.list = append(r.list, x)
+	}
+	return problem, nil
+}
+
+// extend reads the configuration of a filter that is a resource of its own. A problem is why calls fail.
+func (r *run) extend(x *Filter, f listener.HTTPFilter) (problem string, err error) {
+	found, u, problem, err := r.load(extension.Type().Name(), f.Extension)
+	x.Extension = found
+	if u == nil {
+		return problem, err
+	}
+	e, ok := u.(*extension.Update)
+	if !ok {
+		return fmt.Sprintf("the TypedExtensionConfig %q has an unknown update", f.Extension), nil
+	}
+	if m, err := e.Proto(); err == nil {
+		x.Config = r.configs.json(m.GetTypedConfig())
+	}
+	x.Message = e.Message
+	switch {
+	case e.Sides&resource.ClientSide != 0:
+	case f.Optional:
+		x.Off = "the optional filter is not registered for a client"
+	default:
+		return fmt.Sprintf("the HTTP filter of the TypedExtensionConfig %q is a %s, which is not registered for a client (A39)", f.Extension, e.Message), nil
+	}
+	return "", nil
+}
+
+// filters returns the HTTP filters of a route's calls, in their order (A39).
+func (r *run) filters(i, weighted int) []Filter {
+	levels := r.levels(i, weighted)
+	out := make([]Filter, 0, len(r.list))
+	for n, x := range r.list {
+		f := &r.listener.API.Filters[n]
 		for _, l := range levels {
 			if o, ok := l.overrides[f.Name]; ok && f.Skipped == "" {
 				x.OverriddenBy, x.Override, x.Off = l.name, r.configs.json(l.configs[f.Name]), ""

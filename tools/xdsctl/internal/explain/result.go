@@ -88,9 +88,11 @@ type Outcome struct {
 type Filter struct {
 	Name    string `json:"name"`
 	Message string `json:"message,omitempty"`
+	// Extension is the resource of the configuration, if it is not in the Listener (A104).
+	Extension *Resource `json:"extension,omitempty"`
 	// Off is why calls skip the filter. Empty if they pass it.
 	Off string `json:"off,omitempty"`
-	// Config is the configuration of the Listener.
+	// Config is the configuration of the Listener or of the extension.
 	Config json.RawMessage `json:"config,omitempty"`
 	// OverriddenBy is the level of the override that applies: a virtual host, route or weighted
 	// cluster.
