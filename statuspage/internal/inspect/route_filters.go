@@ -8,6 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 	"github.com/xdsforge/xdsforge/statuspage/internal/message"
@@ -43,8 +45,8 @@ func (e *explanation) filters(u *listener.Update, config *route.Update, h *route
 			return
 		}
 		step := FilterStep{Name: f.Name, Message: f.Message, From: "listener", Runs: true, Config: lines(encoded[f.Name])}
-		if f.Extension != "" {
-			step.From = "TypedExtensionConfig " + f.Extension
+		if f.Extension != "" && f.Skipped == "" {
+			e.extend(&step, u, &f)
 		}
 		switch {
 		case f.Skipped != "":
@@ -67,6 +69,38 @@ func (e *explanation) filters(u *listener.Update, config *route.Update, h *route
 			}
 		}
 		e.Filters = append(e.Filters, step)
+	}
+}
+
+// extend fills in the configuration of a filter that is a resource of its own. Calls fail if the channel cannot use
+// it.
+func (e *explanation) extend(step *FilterStep, u *listener.Update, f *listener.HTTPFilter) {
+	step.From = "TypedExtensionConfig " + f.Extension
+	var r *status.Resource
+	for ref := range u.Refs() {
+		if ref.Type == extension.Type().Name() && ref.Name.String() == f.Extension {
+			r = e.find(ref.Type, ref.Name)
+		}
+	}
+	if r == nil {
+		e.fail("Calls fail: the client does not watch the TypedExtensionConfig %q", f.Extension)
+		return
+	}
+	x, ok := r.Update.(*extension.Update)
+	if !ok {
+		e.fail("Calls fail: there is no TypedExtensionConfig %q: %s", f.Extension, e.reason(r))
+		return
+	}
+	step.Message = x.Message
+	if m, err := x.Proto(); err == nil {
+		step.Config = lines(m.GetTypedConfig())
+	}
+	switch {
+	case x.Sides&resource.ClientSide != 0:
+	case f.Optional:
+		step.Runs, step.Reason = false, "the optional filter is not registered for a client"
+	default:
+		e.fail("Calls fail: the TypedExtensionConfig %q is a %s, which is not registered for a client (A39)", f.Extension, x.Message)
 	}
 }
 
