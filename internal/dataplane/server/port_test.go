@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -78,6 +80,31 @@ func TestMissingRoutes(t *testing.T) {
 			`problems="[RouteConfiguration \"r\": the action of route 0 \"x\" of virtual host \"one\" is not served]"`
 		if log := s.log.String(); strings.Count(log, warning) != 1 || strings.Count(log, "no longer makes calls fail") != 1 || strings.Count(log, "\n") != 2 {
 			t.Errorf("logged\n%s\nwant a warning, and its end:\n%s", log, warning)
+		}
+	})
+}
+
+// TestFollow expects a port to need the routes and the configurations of filters of a Listener that it can use.
+func TestFollow(t *testing.T) {
+	onStage(t, func(s *stage) {
+		const cluster = "envoy.config.cluster.v3.Cluster"
+		usable, other := &listener.Update{Address: "127.0.0.1:80"}, &listener.Update{API: new(listener.Manager)}
+		for _, test := range []struct {
+			from resource.Update
+			to   string
+			want bool
+		}{
+			{usable, route.Type().Name(), true},
+			{usable, extension.Type().Name(), true},
+			{usable, cluster, false},
+			{other, route.Type().Name(), false},
+			{other, extension.Type().Name(), false},
+			{new(route.Update), extension.Type().Name(), true},
+			{new(route.Update), cluster, false},
+		} {
+			if got := s.port.follow(test.from, resource.Ref{Type: test.to}); got != test.want {
+				t.Errorf("follow(%T, %s) = %t, want %t", test.from, test.to, got, test.want)
+			}
 		}
 	})
 }
