@@ -1,6 +1,7 @@
 package matchtree_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -247,6 +248,47 @@ func ors(n int) string {
 	return list(entry(strings.Repeat(`or_matcher { predicate { `+a+` } predicate { `, n)+a+strings.Repeat(` } }`, n), action("1")))
 }
 
+// keys returns n entries of a map. The last one in their order has the key n.
+func keys(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(key(fmt.Sprintf("%05d", i+1), action("1")) + " ")
+	}
+	return out.String()
+}
+
+// TestLastNode expects a matcher to read the last node that the limit allows.
+func TestLastNode(t *testing.T) {
+	simple := entry(value("x-a", `exact: "1"`), action("1"))
+	for _, text := range []string{
+		list(strings.Repeat(simple, 4999)) + ` on_no_match { ` + action("last") + ` }`,
+		tree("exact_match_map", keys(9_998), key("last", action("last"))),
+	} {
+		m, err := read(context(t), parse(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := m.Find(call("x-key=last")); got != "last" || !ok {
+			t.Errorf("%.100s: found %q, %t; want the last action", text, got, ok)
+		}
+	}
+}
+
+// TestNamesOfHeaders expects the characters of tokens (RFC 9110 section 5.6.2), and a colon only before a name.
+func TestNamesOfHeaders(t *testing.T) {
+	for c := range 128 {
+		name := "n" + string(rune(c))
+		if c == '"' || c == '\\' || c < ' ' || c == 127 {
+			continue // prototext writes them in another way
+		}
+		want := strings.ContainsRune("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", rune(c))
+		text := list(entry(`single_predicate { `+header(name)+` value_match { exact: "1" } }`, action("1")))
+		if _, err := read(context(t), parse(t, text)); (err == nil) != want {
+			t.Errorf("header %q: %v; want it to be valid: %t", name, err, want)
+		}
+	}
+}
+
 // TestViolations expects a violation with this text, or none if it is empty.
 func TestViolations(t *testing.T) {
 	one := action("1")
@@ -298,7 +340,13 @@ func TestViolations(t *testing.T) {
 		{ors(16), `must not nest more than 16 predicates`},
 		{list(strings.Repeat(entry(a, one), 4999)), ``}, // with the matcher itself, 9,999 nodes
 		{list(strings.Repeat(entry(a, one), 5000)), `m.matcher_list.matchers[4999].on_match; must not be in a matcher with more than 10000 matchers, outcomes and predicates`},
-		{list(entry(`or_matcher { `+strings.Repeat(`predicate { `+a+` } `, 10_000)+` }`, one)), `must not be in a matcher with more than 10000`},
+		{list(entry(`or_matcher { `+strings.Repeat(`predicate { `+a+` } `, 9_996)+` }`, one)) + ` on_no_match { ` + one + ` }`, ``}, // 10,000 nodes
+		{list(entry(`or_matcher { `+strings.Repeat(`predicate { `+a+` } `, 9_999)+` }`, one)), `or_matcher.predicate[9998]; must not be in a matcher with more than 10000`},
+		{list(entry(`or_matcher { predicate { `+a+` } predicate { `+a+` } predicate { `+a+` } }`, one), strings.Repeat(entry(a, one), 4998)), `m.matcher_list.matchers[4998].predicate; must not be in a matcher with more than 10000`},
+		{tree("exact_match_map", keys(9_999)), ``},
+		{tree("exact_match_map", keys(10_000)), `m.matcher_tree.exact_match_map.map[10000]; must not be in a matcher with more than 10000`},
+		{tree("exact_match_map", key(strings.Repeat("k", 64), "")), `map[` + strings.Repeat("k", 64) + `]; must have one of`},
+		{tree("exact_match_map", key(strings.Repeat("k", 65), "")), `map[` + strings.Repeat("k", 32) + `...sha256:`},
 	} {
 		_, err := read(context(t), parse(t, tt.matcher))
 		switch {
