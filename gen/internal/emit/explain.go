@@ -204,22 +204,15 @@ func (x *explainer) ruleRows() []ruleRow {
 			rows = append(rows, scopeRules(s.Rules, prefix, nil)...)
 		}
 	}
-	for _, c := range x.pkg.GoChecks {
-		text := withReason(c.Rule.Wording(), model.Cond{Context: c.When}, "")
-		rows = append(rows, ruleRow{at: c.Path.String(), text: text, profile: c.When.Profile, why: c.Why})
-	}
-	return rows
+	return append(rows, scopeRules(&model.Scope{Checks: x.pkg.GoChecks}, "", nil)...)
 }
 
 // scopeRules are the rules about a message and those in its repeated fields.
 func scopeRules(s *model.Scope, prefix string, at []string) []ruleRow {
 	rows := make([]ruleRow, 0, len(s.Checks))
 	for _, c := range s.Checks {
-		path := slices.Clone(at)
-		if len(c.Path.Steps) > 0 {
-			path = append(path, c.Path.String())
-		}
-		r := ruleRow{prefix: prefix, at: strings.Join(path, "."), text: "hook " + c.Hook, profile: c.When.Profile, hook: true}
+		path := slices.DeleteFunc(slices.Concat(at, []string{c.Path.String(), c.Go.String()}), func(name string) bool { return name == "" })
+		r := ruleRow{prefix: prefix, at: strings.Join(path, "."), text: "hook " + c.Hook.Func, profile: c.When.Profile, hook: true}
 		if c.Rule != nil {
 			r.text, r.profile, r.why, r.hook = withReason(c.Rule.Wording(), c.Stated, ""), c.Stated.Profile, c.Why, false
 		}

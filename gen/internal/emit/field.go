@@ -2,8 +2,10 @@ package emit
 
 import (
 	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // field writes the code that fills one field of target, a variable, from the message m.
@@ -252,21 +254,23 @@ func (f *Func) hookField(h model.Hook, target, to string) []jen.Code {
 // hookCall calls a hook with the values that it needs, or with the current message. Fields
 // that it needs are fields of target.
 func (f *Func) hookCall(h model.Hook, target string) jen.Code {
-	args := []jen.Code{jen.Id("dc")}
-	for _, n := range h.Needs {
+	return f.Src("$(dc, $)", h.Func, f.hookArgs(h, jen.Id("m"), f.of, target))
+}
+
+// hookArgs are the values that a hook needs of m, a message of a type, or m itself.
+func (f *Func) hookArgs(h model.Hook, m jen.Code, of *protogen.Message, target string) jen.Code {
+	if len(h.Needs) == 0 {
+		return f.askedMessage(m, of)
+	}
+	return list(slice.Map(h.Needs, func(n model.Need) jen.Code {
 		switch {
 		case n.Field != nil:
-			args = append(args, jen.Op(target+"."+n.Field.GoName()))
+			return jen.Op(target + "." + n.Field.GoName())
 		case h.Encoded && n.Message():
-			args = append(args, f.encoded("m", n.Path))
-		default:
-			args = append(args, f.asked(jen.Id("m"), n.Path))
+			return f.encoded(m, n.Path)
 		}
-	}
-	if len(h.Needs) == 0 {
-		args = append(args, f.askedMessage(jen.Id("m"), f.of))
-	}
-	return f.Src("$($)", h.Func, list(args...))
+		return f.asked(m, n.Path)
+	})...)
 }
 
 // hookPlace returns the place of a hook's errors: the only value that the hook needs, or

@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A hookType is a hook and the type that it must have.
@@ -52,32 +53,29 @@ func (e *emitter) hooks() []hookType {
 		out = e.validateHooks(out, e.pkg.Update.Rules)
 	}
 	ofUpdate := e.Src("func(*resource.DecodeContext, *Update, *resource.Violations)")
-	for _, name := range e.pkg.Checkers {
-		out = append(out, hookType{name, ofUpdate, "hook that checks the update"})
-	}
-	for _, name := range e.pkg.Finish {
-		out = append(out, hookType{name, ofUpdate, "hook that finishes the update"})
-	}
-	return out
+	out = append(out, slice.Map(e.pkg.Checkers, func(name string) hookType { return hookType{name, ofUpdate, "hook that checks the update"} })...)
+	return append(out, slice.Map(e.pkg.Finish, func(name string) hookType { return hookType{name, ofUpdate, "hook that finishes the update"} })...)
 }
 
 // valueHook is the type of a hook that returns a value.
 func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
-	params := []jen.Code{e.Src("*resource.DecodeContext")}
-	for _, n := range h.Needs {
+	return e.Src("func(*resource.DecodeContext, $) ($, error)", e.hookParams(h, here), e.exprType(h.Type.Expr, h.Type.Packages))
+}
+
+// hookParams are the types of [Func.hookArgs].
+func (e *emitter) hookParams(h model.Hook, of *protogen.Message) jen.Code {
+	if len(h.Needs) == 0 {
+		return e.message(of)
+	}
+	return list(slice.Map(h.Needs, func(n model.Need) jen.Code {
 		switch {
 		case n.Field != nil:
-			params = append(params, e.goType(n.Field))
+			return e.goType(n.Field)
 		case h.Encoded && n.Message():
-			params = append(params, jen.Op("[]byte"))
-		default:
-			params = append(params, e.pathType(n.Path))
+			return jen.Op("[]byte")
 		}
-	}
-	if len(h.Needs) == 0 {
-		params = append(params, e.message(here))
-	}
-	return e.Src("func($) ($, error)", list(params...), e.exprType(h.Type.Expr, h.Type.Packages))
+		return e.pathType(n.Path)
+	})...)
 }
 
 func (e *emitter) validateHooks(out []hookType, s *model.Scope) []hookType {
@@ -85,15 +83,9 @@ func (e *emitter) validateHooks(out []hookType, s *model.Scope) []hookType {
 		if c.Rule != nil {
 			continue
 		}
-		var params []jen.Code
-		for _, p := range c.Needs {
-			params = append(params, e.pathType(p))
-		}
-		if len(c.Needs) == 0 {
-			params = append(params, e.message(c.Path.Message()))
-		}
-		t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", list(params...))
-		out = append(out, hookType{c.Hook, t, "hook that validates " + model.Short(c.Path.Message())})
+		of := c.Path.Message()
+		t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", e.hookParams(c.Hook, of))
+		out = append(out, hookType{c.Hook.Func, t, "hook that validates " + model.Short(of)})
 	}
 	for _, u := range s.Under {
 		out = e.validateHooks(out, u.Scope)

@@ -72,8 +72,8 @@ func (e *emitter) findNeeds() map[string]needs {
 			}
 		}
 	}
-	for _, c := range e.pkg.GoChecks {
-		g.add("validateUpdate", reports().or(contextNeeds(c.When)).or(needs{dc: usesContext(c.Rule)}))
+	if len(e.pkg.GoChecks) > 0 {
+		addScope(g, &model.Scope{Func: "validateUpdate", Checks: e.pkg.GoChecks})
 	}
 	all := make(map[string]needs)
 	for name := range g.own {

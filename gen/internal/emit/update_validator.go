@@ -12,18 +12,18 @@ import (
 // goChecks writes the function that checks the rules about Go fields.
 func (e *emitter) goChecks() jen.Code {
 	f := e.fn("validateUpdate", true)
-	body := slice.FlatMap(e.pkg.GoChecks, func(c *model.GoCheck) []jen.Code { return f.When(f.context(c.When), f.goCheck(c)) })
+	body := slice.FlatMap(e.pkg.GoChecks, func(c *model.Check) []jen.Code { return f.When(f.conds("u", c.When), f.goCheck(c)) })
 	return f.declare("checks the rules about the fields of the update.", "", "u", jen.Op("*Update"), "", body)
 }
 
 // goCheck writes one rule.
-func (f *Func) goCheck(c *model.GoCheck) []jen.Code {
+func (f *Func) goCheck(c *model.Check) []jen.Code {
 	if r, ok := c.Rule.(GoCoder); ok {
 		return r.GoCode(f, c)
 	}
-	return f.GoEach(jen.Id("u"), c.Path.Steps, f.Here(), c.Elements, func(x *jen.Statement, at Place) []jen.Code {
+	return f.GoEach(jen.Id("u"), c.Go.Steps, f.Here(), c.Elements, func(x *jen.Statement, at Place) []jen.Code {
 		broken, shown := c.Rule.(Condition).Broken(f, x)
-		return []jen.Code{f.If(nil, broken, f.Violation(at, shown, GoRuleText(c)))}
+		return []jen.Code{f.If(nil, broken, f.Violation(at, shown, RuleText(c)))}
 	})
 }
 

@@ -36,7 +36,7 @@ type Coder interface {
 
 // A GoCoder writes all code of a check of the update u.
 type GoCoder interface {
-	GoCode(f *Func, c *model.GoCheck) []jen.Code
+	GoCode(f *Func, c *model.Check) []jen.Code
 }
 
 // validator writes the functions that check rules.
@@ -258,17 +258,10 @@ func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
 // callCheck calls a validate hook, unless there is no message for it.
 func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
 	return f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
-		args := []jen.Code{jen.Id("dc"), f.path(at)}
-		for _, p := range c.Needs {
-			args = append(args, f.asked(x, p))
+		args := f.hookArgs(c.Hook, x, c.Path.Message(), "")
+		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.root && slices.Contains(f.pkg.Late, c.When.Profile) {
+			args = f.Src("$.message", x)
 		}
-		switch {
-		case len(c.Needs) > 0:
-		case f.views != nil && f.root && len(c.Path.Steps) == 0 && slices.Contains(f.pkg.Late, c.When.Profile):
-			args = append(args, f.Src("$.message", x))
-		default:
-			args = append(args, f.askedMessage(x, c.Path.Message()))
-		}
-		return []jen.Code{f.Src("$($, v)", c.Hook, list(args...))}
+		return []jen.Code{f.Src("$(dc, $, $, v)", c.Hook.Func, f.path(at), args)}
 	})
 }

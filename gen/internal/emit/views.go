@@ -132,7 +132,7 @@ func (f *Func) asked(m jen.Code, p model.Path) jen.Code {
 }
 
 // encoded is the message at a path as bytes.
-func (f *Func) encoded(m string, p model.Path) jen.Code {
+func (f *Func) encoded(m any, p model.Path) jen.Code {
 	if f.views == nil || model.Native(p.Leaf().Parent) != "" {
 		return f.Src("convert.Encoded($)", f.Get(m, p))
 	}

@@ -17,11 +17,6 @@ func RuleText(c *model.Check) string {
 	return withReason(text, c.Stated, c.Why)
 }
 
-// GoRuleText is [RuleText] for a rule about Go fields.
-func GoRuleText(c *model.GoCheck) string {
-	return withReason(c.Rule.Wording(), model.Cond{Context: c.When}, c.Why)
-}
-
 // OneOf is the wording that a value must be one of some.
 func OneOf(values []string) string {
 	if len(values) == 1 {

@@ -23,7 +23,7 @@ type GoType struct {
 func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) Hook {
 	h := Hook{Func: name.Value, Needs: slice.Map(needs, func(t descriptor.Text) Need { return b.hookNeed(t, s) })}
 	if len(needs) == 0 {
-		h.Needs = slice.Map(from, func(p Path) Need { return Need{Path: p} })
+		h.Needs = needsOf(from)
 	}
 	for _, n := range h.Needs {
 		b.requireHint(!n.Path.ManyInside(), name, diag.WrongShape, "pass the repeated message to the hook", "hook %s needs %s, which goes through a repeated field", h.Func, n)
@@ -31,6 +31,10 @@ func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text,
 	b.require(typ.Given(), name, diag.MissingKey, "hook %s has no key \"type\", the Go type that it returns", h.Func)
 	h.Type = b.goType(typ)
 	return h
+}
+
+func needsOf(paths []Path) []Need {
+	return slice.Map(paths, func(p Path) Need { return Need{Path: p} })
 }
 
 // hookNeed resolves an argument of a hook that returns a value: a path of the message, or a

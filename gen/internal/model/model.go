@@ -27,8 +27,8 @@ type Package struct {
 	Structs   []*Struct // all others, in the order in which they are first used
 	Enums     []*Enum
 	Oneofs    []*Oneof
-	Picks     []Step // repeated messages of which one element is taken
-	GoChecks  []*GoCheck
+	Picks     []Step   // repeated messages of which one element is taken
+	GoChecks  []*Check // the rules about the fields of the update
 	Checkers  []string // hooks that check the update even if it has violations
 	Finish    []string // hooks
 	Inlined   []string // full names of the messages that are inlined resources
@@ -187,12 +187,12 @@ type Case struct {
 	Hook   *Hook
 }
 
-// Hook is a hand-written function that makes a value.
+// Hook is a hand-written function that makes a value or checks a message.
 type Hook struct {
 	Func    string
 	Needs   []Need // empty: the message at hand
 	Encoded bool   // messages are given as bytes
-	Type    GoType
+	Type    GoType // of the value
 }
 
 // Need is one of the arguments of a hook. It is the value at a path of the message, or that of a

@@ -56,15 +56,16 @@ const (
 )
 
 // Check is a rule at a path that goes through no repeated field, except with ReachResource.
-// It belongs to the scope of the message where its path starts.
+// It belongs to the scope of the message where its path starts. A rule about the fields of the update
+// has a path of Go fields instead.
 type Check struct {
-	Rule     Rule   // nil: a validate hook is called
-	Hook     string // the hook
-	Needs    []Path // of the hook, from the message at Path; none: that message
-	Path     Path   // from the scope's message; empty: the message itself
-	Elements bool   // Path leads to a repeated field, and each element is checked
-	When     Cond   // the conditions that remain to test in this scope
-	Stated   Cond   // the whole condition as the descriptor states it
+	Rule     Rule // nil: a validate hook is called
+	Hook     Hook // the hook, which needs values of the message at Path
+	Path     Path // from the scope's message; empty: the message itself
+	Go       GoPath
+	Elements bool // the path leads to a list, and each element is checked
+	When     Cond // the conditions that remain to test in this scope
+	Stated   Cond // the whole condition as the descriptor states it
 	Why      string
 }
 
@@ -82,15 +83,6 @@ type Under struct {
 	When  Cond // on the message that has the field
 	Path  Path // ends with the repeated field
 	Scope *Scope
-}
-
-// GoCheck is a rule about the fields of the update.
-type GoCheck struct {
-	Rule     Rule
-	Path     GoPath
-	Elements bool // Path leads to a slice, and each element is checked
-	When     Context
-	Why      string
 }
 
 // rules builds the rules and validate hooks of s.
@@ -230,14 +222,14 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 	at := d.At
 	b.require(s == b.pkg.Update, at, diag.RuleShape, "%s is a path of Go fields, which starts at the update; move the rule to the rules of the descriptor", at.Value)
-	var when Context
+	var when Cond
 	if w := d.When; w != nil {
 		b.require(len(w.Present)+len(w.Absent)+len(w.Equals) == 0, descriptor.Text{Pos: w.Pos}, diag.CondScope, "a rule about Go fields can only have the conditions xdstp_name and profile")
-		when = contextOf(w)
+		when.Context = contextOf(w)
 	}
 	p := b.goPath(at, s)
 	b.require(kind.GoFields, at, diag.RuleShape, "a rule of this kind cannot check the Go field %s; write the path of the message", at.Value)
 	rule := kind.Build(&RuleArgs{builder: b, rule: d, Go: &p})
 	elements := p.Last().List && rule.Reach() == ReachElement
-	b.pkg.GoChecks = append(b.pkg.GoChecks, &GoCheck{Rule: rule, Path: p, Why: d.Why.Value, Elements: elements, When: when})
+	b.pkg.GoChecks = append(b.pkg.GoChecks, &Check{Rule: rule, Go: p, Why: d.Why.Value, Elements: elements, When: when, Stated: when})
 }

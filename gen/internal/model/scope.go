@@ -102,14 +102,11 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 		b.notOneof(d.At, p)
 		b.require(p.Message() != nil, d.At, diag.WrongShape, "%s is %s, but a validate hook checks a message", d.At.Value, p.Class())
 	}
-	c := &Check{Path: p, Hook: d.Validate.Value}
-	c.Needs = b.inner(d.Needs, p.Message(), func(Path) bool { return true }, "")
+	needs := b.inner(d.Needs, p.Message(), func(Path) bool { return true }, "")
+	c := &Check{Path: p, Hook: Hook{Func: d.Validate.Value, Needs: needsOf(needs)}}
 	b.pkg.Uses.read(p)
-	for _, n := range c.Needs {
-		b.pkg.Uses.asked(n)
-	}
-	if len(c.Needs) == 0 && len(p.Steps) > 0 {
-		b.pkg.Uses.hooked(p.Message())
+	if len(needs)+len(p.Steps) > 0 { // otherwise see lateHooks
+		b.pkg.Uses.needs(c.Hook, p.Message())
 	}
 	b.place(root, c, repeatedSteps(p), nil, Context{Profile: d.Profile.Value})
 }

@@ -206,7 +206,7 @@ func (b *builder) lateHooks() {
 	}
 	profiles := make([]string, 0, 1)
 	for _, c := range b.pkg.Update.Rules.Checks {
-		if c.Rule == nil && len(c.Needs) == 0 && len(c.Path.Steps) == 0 {
+		if c.Rule == nil && len(c.Hook.Needs) == 0 && len(c.Path.Steps) == 0 {
 			profiles = append(profiles, c.When.Profile)
 		}
 	}

@@ -47,14 +47,14 @@ func presence(f *emit.Func, m string, c *model.Check, conds []jen.Code, present 
 }
 
 // GoCode implements [emit.GoCoder].
-func (required) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
-	last := c.Path.Last()
+func (required) GoCode(f *emit.Func, c *model.Check) []jen.Code {
+	last := c.Go.Last()
 	var shown jen.Code
 	if last.Class() == model.String && !last.List && !last.IsMap() {
 		shown = jen.Lit("")
 	}
-	return f.GoEach(jen.Id("u"), c.Path.Steps, f.Here(), false, func(x *jen.Statement, at emit.Place) []jen.Code {
-		return []jen.Code{f.If(nil, f.GoEmpty(last, x), f.Violation(at, shown, emit.GoRuleText(c)))}
+	return f.GoEach(jen.Id("u"), c.Go.Steps, f.Here(), false, func(x *jen.Statement, at emit.Place) []jen.Code {
+		return []jen.Code{f.If(nil, f.GoEmpty(last, x), f.Violation(at, shown, emit.RuleText(c)))}
 	})
 }
 

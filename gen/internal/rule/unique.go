@@ -128,16 +128,16 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 }
 
 // GoCode checks one slice, or the whole update.
-func (r unique) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
+func (r unique) GoCode(f *emit.Func, c *model.Check) []jen.Code {
 	violated := *c
 	violated.Rule = r.inViolation()
-	decls, check := set(f, r.goKeys(f, c), emit.GoRuleText(&violated))
-	last := len(c.Path.Steps) - 1
+	decls, check := set(f, r.goKeys(f, c), emit.RuleText(&violated))
+	last := len(c.Go.Steps) - 1
 	if r.across {
 		last = 0
 	}
-	return f.GoEach(jen.Id("u"), c.Path.Steps[:last], f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
-		return append(decls, f.GoEach(x, c.Path.Steps[last:], at, true, func(x *jen.Statement, at emit.Place) []jen.Code {
+	return f.GoEach(jen.Id("u"), c.Go.Steps[:last], f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
+		return append(decls, f.GoEach(x, c.Go.Steps[last:], at, true, func(x *jen.Statement, at emit.Place) []jen.Code {
 			if len(r.fields) == 1 {
 				at = at.Child(cmp.Or(r.fields[0].PathName(), r.fields[0].Name))
 			}
@@ -147,10 +147,10 @@ func (r unique) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
 }
 
 // goKeys are the values that identify the elements: fields, or the elements themselves.
-func (r unique) goKeys(f *emit.Func, c *model.GoCheck) []uniqueKey {
+func (r unique) goKeys(f *emit.Func, c *model.Check) []uniqueKey {
 	if len(r.fields) == 0 {
-		_, isStruct := c.Path.Last().Value.(model.StructOf)
-		return []uniqueKey{{typ: f.GoKeyType(c.Path.Last(), true), shown: !isStruct, value: func(x jen.Code) jen.Code {
+		_, isStruct := c.Go.Last().Value.(model.StructOf)
+		return []uniqueKey{{typ: f.GoKeyType(c.Go.Last(), true), shown: !isStruct, value: func(x jen.Code) jen.Code {
 			if isStruct {
 				return f.Src("*$", x)
 			}
