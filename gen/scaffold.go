@@ -124,17 +124,12 @@ type draftImport struct{ Name, Path string }
 
 // findHooks finds the hooks for expressions in CEL, and the packages of their messages.
 func (d *draft) findHooks(index *protoindex.Index) {
-	taken, names := make(map[string]bool), make(map[string]string)
+	taken, names := make(model.Names), make(map[string]string)
 	for _, r := range d.Rules {
 		if r.CEL == "" {
 			continue
 		}
-		first := "check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short)
-		name := first
-		for i := 2; taken[name]; i++ {
-			name = first + strconv.Itoa(i)
-		}
-		taken[name] = true
+		name := taken.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short))
 		from := string(r.Message.GoIdent.GoImportPath)
 		if names[from] == "" {
 			names[from], _ = index.GoName(from)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -32,7 +31,7 @@ func (r ruled) name() string { return model.Path{Steps: r.path}.InViolation() }
 // such as a sum or `unique` with paths, a limit of entries of a map that is above 12, and `annotated`, whose
 // violations have texts of protoc-gen-validate.
 func (d *draft) cases(folder string) []File {
-	w := caseWriter{draft: d, folder: folder, taken: make(map[string]bool)}
+	w := caseWriter{draft: d, folder: folder, taken: make(model.Names)}
 	fields := ruledFields(nil, d.rules, nil)
 	slices.SortStableFunc(fields, func(a, b ruled) int { return cmp.Compare(len(a.path), len(b.path)) })
 	for _, f := range fields {
@@ -67,7 +66,7 @@ func ruledFields(to []ruled, s *model.Scope, at []model.Step) []ruled {
 type caseWriter struct {
 	*draft
 	folder string
-	taken  map[string]bool // names of files
+	taken  model.Names // of files
 	files  []File
 }
 
@@ -110,11 +109,7 @@ func (w *caseWriter) field(r ruled) {
 // add adds a case about a field.
 func (w *caseWriter) add(prefix string, about ruled, title string, resource map[string]any, want string) {
 	path := about.name()
-	name := prefix + strings.ReplaceAll(path, ".", "_")
-	for i := 2; w.taken[name]; i++ {
-		name = prefix + strings.ReplaceAll(path, ".", "_") + strconv.Itoa(i)
-	}
-	w.taken[name] = true
+	name := w.taken.Take(prefix + strings.ReplaceAll(path, ".", "_"))
 	title = fmt.Sprintf(title, path)
 	if w.NameField == "" || path == w.NameField {
 		title += "\n-- name --\nexample"

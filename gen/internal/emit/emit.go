@@ -13,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // File is one generated file.
@@ -164,12 +165,10 @@ type goImport struct {
 
 // importTable gives every package that is used a name of its own, by path.
 func (e *emitter) importTable() []goImport {
-	taken := make(map[string]bool)
-	for _, name := range slices.Concat(strings.Fields(model.LocalNames), strings.Fields(model.FixedNames), types.Universe.Names()) {
+	taken := make(model.Names)
+	hooks := slice.Map(e.hooks(), func(h hookType) string { return h.name })
+	for _, name := range slices.Concat(strings.Fields(model.LocalNames), strings.Fields(model.FixedNames), types.Universe.Names(), hooks) {
 		taken[name] = true
-	}
-	for _, h := range e.hooks() {
-		taken[h.name] = true
 	}
 	table := make([]goImport, 0, len(e.imports))
 	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
@@ -178,12 +177,7 @@ func (e *emitter) importTable() []goImport {
 		if !ok {
 			base = last
 		}
-		base = strings.ReplaceAll(base, "_", "")
-		name := base
-		for i := 2; taken[name]; i++ {
-			name = fmt.Sprintf("%s%d", base, i)
-		}
-		taken[name] = true
+		name := taken.Take(strings.ReplaceAll(base, "_", ""))
 		table = append(table, goImport{path, name, name != last})
 	}
 	return table

@@ -2,7 +2,6 @@ package emit
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -45,15 +44,9 @@ func (e *emitter) findViews() *views {
 		add(s.Message)
 	}
 	slices.SortFunc(v.messages, func(a, b *protogen.Message) int { return cmp.Compare(a.Desc.FullName(), b.Desc.FullName()) })
-	taken := make(map[string]bool)
+	taken := make(model.Names)
 	for _, m := range v.messages {
-		base := "wire" + strings.ReplaceAll(m.GoIdent.GoName, "_", "")
-		name := base
-		for i := 2; taken[name]; i++ {
-			name = fmt.Sprint(base, i)
-		}
-		taken[name] = true
-		v.names[m.Desc.FullName()] = name
+		v.names[m.Desc.FullName()] = taken.Take("wire" + strings.ReplaceAll(m.GoIdent.GoName, "_", ""))
 	}
 	return v
 }

@@ -30,6 +30,7 @@ type builder struct {
 	structs map[string]*Struct
 	enums   map[string]*Enum
 	waiting []waiting
+	hooks   []descriptor.Text // the functions that must be written by hand
 }
 
 // waiting is a struct whose fields are still to be built.

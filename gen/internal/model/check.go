@@ -120,7 +120,7 @@ func (b *builder) clashes() {
 		all = append(all, declaration{s.Pick.Func, "the function that picks an element", b.pkg.pickPos[i]})
 	}
 	all = b.nameScopes(all)
-	for _, h := range b.hookNames() {
+	for _, h := range b.hooks {
 		all = append(all, declaration{h.Value, "hook " + h.Value, h.Pos})
 	}
 	b.reportClashes(all)
@@ -160,14 +160,10 @@ func (b *builder) reportClashes(all []declaration) {
 
 // nameScopes gives every scope the name of its function.
 func (b *builder) nameScopes(all []declaration) []declaration {
-	taken := map[string]bool{"validateUpdate": true} // of the rules about Go fields
+	taken := Names{"validateUpdate": true} // of the rules about Go fields
 	var name func(s *Scope, base string, pos diag.Pos)
 	name = func(s *Scope, base string, pos diag.Pos) {
-		s.Func = base
-		for i := 2; taken[s.Func]; i++ {
-			s.Func = fmt.Sprintf("%s%d", base, i)
-		}
-		taken[s.Func] = true
+		s.Func = taken.Take(base)
 		if s.Func != "validate" {
 			all = append(all, declaration{s.Func, "a function that checks rules", pos})
 		}
@@ -185,35 +181,4 @@ func (b *builder) nameScopes(all []declaration) []declaration {
 		}
 	}
 	return all
-}
-
-// hookNames are the functions that must be written by hand.
-func (b *builder) hookNames() []descriptor.Text {
-	var out []descriptor.Text
-	var fields func([]descriptor.Field)
-	fields = func(list []descriptor.Field) {
-		for _, f := range list {
-			if f.Hook.Given() {
-				out = append(out, f.Hook)
-			}
-			for _, c := range f.Oneof {
-				if c.Hook.Given() {
-					out = append(out, c.Hook)
-				}
-				fields(c.Fields)
-			}
-		}
-	}
-	fields(b.desc.Fields)
-	for _, s := range b.desc.Structs {
-		fields(s.Fields)
-	}
-	for _, h := range b.desc.Hooks {
-		for _, t := range []descriptor.Text{h.Validate, h.Check, h.Finish} {
-			if t.Given() {
-				out = append(out, t)
-			}
-		}
-	}
-	return out
 }

@@ -21,7 +21,7 @@ type GoType struct {
 // hook builds a hand-written function that makes a value of s. Without needs it is
 // given the values of from, and without those the message at hand.
 func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) Hook {
-	h := Hook{Func: name.Value, Needs: slice.Map(needs, func(t descriptor.Text) Need { return b.hookNeed(t, s) })}
+	h := Hook{Func: b.hookName(name), Needs: slice.Map(needs, func(t descriptor.Text) Need { return b.hookNeed(t, s) })}
 	if len(needs) == 0 {
 		h.Needs = needsOf(from)
 	}
@@ -31,6 +31,12 @@ func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text,
 	b.require(typ.Given(), name, diag.MissingKey, "hook %s has no key \"type\", the Go type that it returns", h.Func)
 	h.Type = b.goType(typ)
 	return h
+}
+
+// hookName notes the name of a hook.
+func (b *builder) hookName(t descriptor.Text) string {
+	b.hooks = append(b.hooks, t)
+	return t.Value
 }
 
 func needsOf(paths []Path) []Need {

@@ -90,20 +90,20 @@ func (c Cond) key() string {
 func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 	switch {
 	case d.Check.Given():
-		b.pkg.Checkers = append(b.pkg.Checkers, d.Check.Value)
+		b.pkg.Checkers = append(b.pkg.Checkers, b.hookName(d.Check))
 		return
 	case d.Finish.Given():
-		b.pkg.Finish = append(b.pkg.Finish, d.Finish.Value)
+		b.pkg.Finish = append(b.pkg.Finish, b.hookName(d.Finish))
 		return
 	}
-	p := Path{From: root.Message}
+	p, name := Path{From: root.Message}, b.hookName(d.Validate)
 	if d.At.Given() {
 		p = b.rulePath(d.At, root.Message)
 		b.notOneof(d.At, p)
 		b.require(p.Message() != nil, d.At, diag.WrongShape, "%s is %s, but a validate hook checks a message", d.At.Value, p.Class())
 	}
 	needs := b.inner(d.Needs, p.Message(), func(Path) bool { return true }, "")
-	c := &Check{Path: p, Hook: Hook{Func: d.Validate.Value, Needs: needsOf(needs)}}
+	c := &Check{Path: p, Hook: Hook{Func: name, Needs: needsOf(needs)}}
 	b.pkg.Uses.read(p)
 	if len(needs)+len(p.Steps) > 0 { // otherwise see lateHooks
 		b.pkg.Uses.needs(c.Hook, p.Message())

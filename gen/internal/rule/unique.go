@@ -2,7 +2,6 @@ package rule
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -107,14 +106,9 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 	if len(r.keys) == 0 {
 		keys = []uniqueKey{{typ: f.ScalarType(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
 	}
-	taken := make(map[string]bool) // a_b.c and a.b_c look alike
+	taken := make(model.Names) // a_b.c and a.b_c look alike
 	for i, p := range r.keys {
-		name := keyField(p)
-		for n := 2; taken[name]; n++ {
-			name = fmt.Sprint(keyField(p), n)
-		}
-		taken[name] = true
-		keys[i] = uniqueKey{name, f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
+		keys[i] = uniqueKey{taken.Take(keyField(p)), f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
 	}
 	violated := *c
 	violated.Rule = r.inViolation()
