@@ -194,10 +194,6 @@ func (u *unit) resolve() *model.Package {
 func (u *unit) emit(pkg *model.Package) ([]File, error) {
 	dir := filepath.Dir(u.in.Path)
 	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})
-	if unsupported, ok := errors.AsType[*emit.UnsupportedError](err); ok {
-		u.bag.AddHint(u.tree.Resource.Decoder.Pos, diag.NoWireDecoder, "write decoder: message", "decoder: wire cannot read %v", unsupported)
-		return nil, nil
-	}
 	if unknown, ok := errors.AsType[*emit.UnknownPackageError](err); ok {
 		at := cmp.Or(pkg.FirstUse(unknown.Proto), u.tree.Resource.Message.Pos)
 		u.bag.AddHint(at, diag.NoGoPackage, "name the package in the key `go` of a struct with `message`", "%v", unknown)

@@ -48,13 +48,9 @@ func (e *UnknownPackageError) Error() string {
 	return "no Go package is known for " + e.Proto + ", of which the code needs a type: it has no go_package"
 }
 
-// Files returns the code of p. An [*UnsupportedError] names a field that `decoder: wire`
-// does not support. An [*UnknownPackageError] names a proto file.
+// Files returns the code of p. An [*UnknownPackageError] names a proto file.
 func Files(p *model.Package, to Target) ([]File, error) {
 	e := newEmitter(p)
-	if err := e.supported(); err != nil {
-		return nil, err
-	}
 	var files []File
 	artefacts := e.artefacts()
 	for _, path := range slices.Sorted(maps.Keys(e.imports)) {

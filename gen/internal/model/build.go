@@ -74,6 +74,9 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 	b.lateHooks()
 	b.refs(d.Refs)
 	b.clashes()
+	if b.pkg.Wire {
+		try(b.wireFields)
+	}
 	return b.pkg
 }
 

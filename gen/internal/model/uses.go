@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
 // Use is a set of ways in which a decoder uses a field, a oneof or a message.
@@ -219,6 +221,30 @@ func (b *builder) lateHooks() {
 	}
 	slices.Sort(profiles)
 	b.pkg.Late = slices.Compact(profiles)
+}
+
+// wireFields checks that a wire decoder can read all fields of the messages that it reads. Messages of proto3 have no
+// other fields.
+func (b *builder) wireFields() {
+	at, uses := b.desc.Resource.Decoder, b.pkg.Uses
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		m, err := b.index.Message(string(name))
+		if err != nil || !uses.Has(m.Desc, Read) {
+			continue // not a message, or one that protobuf unmarshals
+		}
+		for _, f := range m.Fields {
+			fault := ""
+			switch {
+			case f.Desc.Cardinality() == protoreflect.Required:
+				fault = "is required"
+			case f.Desc.Kind() == protoreflect.GroupKind:
+				fault = "is a group"
+			case f.Enum != nil && f.Enum.Desc.IsClosed():
+				fault = "is a closed enum"
+			}
+			b.requireHint(fault == "", at, diag.NoWireDecoder, "write decoder: message", "decoder: wire cannot read %s, which %s", f.Desc.FullName(), fault)
+		}
+	}
 }
 
 // Native returns the function of package wire that reads a well-known type. A view holds
