@@ -117,21 +117,4 @@ func (x *explainer) row(cells ...string) {
 }
 
 // wrapped is text in lines of at most 120 columns.
-func wrapped(text string) string {
-	var out strings.Builder
-	column := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case column == 0:
-		case column+1+len(word) > 120:
-			out.WriteByte('\n')
-			column = 0
-		default:
-			out.WriteByte(' ')
-			column++
-		}
-		out.WriteString(word)
-		column += len(word)
-	}
-	return out.String()
-}
+func wrapped(text string) string { return strings.Join(wrap(text, columns), "\n") }

@@ -7,6 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // importPath returns the path of a package that emitted source may name.
@@ -123,23 +124,23 @@ func (e *emitter) When(conds, body []jen.Code) []jen.Code {
 
 // comment makes a doc comment of text, wrapped.
 func comment(text string) jen.Code {
-	const width = 88
+	paragraphs := strings.Split(strings.TrimSpace(text), "\n")
+	lines := slice.FlatMap(paragraphs, func(paragraph string) []string { return wrap(paragraph, 88) })
+	comments := slice.Map(lines, func(line string) string { return strings.TrimRight("// "+line, " ") })
+	return jen.Op(strings.Join(comments, "\n"))
+}
+
+// wrap returns the words of text in lines of a width.
+func wrap(text string, width int) []string {
 	var lines []string
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		line := ""
-		for word := range strings.FieldsSeq(paragraph) {
-			if line != "" && len(line)+1+len(word) > width {
-				lines = append(lines, line)
-				line = ""
-			}
-			line = strings.TrimSpace(line + " " + word)
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
 		}
-		lines = append(lines, line)
+		line = strings.TrimSpace(line + " " + word)
 	}
-	for i, line := range lines {
-		lines[i] = strings.TrimRight("// "+line, " ")
-	}
-	return jen.Op(strings.Join(lines, "\n"))
+	return append(lines, line)
 }
 
 // documented puts a doc comment above a declaration.

@@ -64,58 +64,35 @@ func classOf(f *protogen.Field) Class {
 	case f.Desc.IsMap():
 		return Map
 	case f.Message != nil:
-		return messageClass(f.Message.Desc.FullName())
+		return cmp.Or(wellKnown[f.Message.Desc.FullName()], Message)
 	}
 	return kindClass(f.Desc.Kind())
 }
 
-func messageClass(name protoreflect.FullName) Class {
-	known := map[protoreflect.FullName]Class{
+func kindClass(k protoreflect.Kind) Class { return cmp.Or(kinds[k], Message) }
+
+var (
+	kinds = map[protoreflect.Kind]Class{
+		protoreflect.BoolKind: Bool, protoreflect.EnumKind: Enumeration,
+		protoreflect.Int32Kind: Int32, protoreflect.Sint32Kind: Int32, protoreflect.Sfixed32Kind: Int32,
+		protoreflect.Int64Kind: Int64, protoreflect.Sint64Kind: Int64, protoreflect.Sfixed64Kind: Int64,
+		protoreflect.Uint32Kind: Uint32, protoreflect.Fixed32Kind: Uint32,
+		protoreflect.Uint64Kind: Uint64, protoreflect.Fixed64Kind: Uint64,
+		protoreflect.FloatKind: Float, protoreflect.DoubleKind: Double,
+		protoreflect.StringKind: String, protoreflect.BytesKind: Bytes,
+	}
+	wellKnown = map[protoreflect.FullName]Class{
 		"google.protobuf.Duration": Duration, "google.protobuf.Timestamp": Timestamp, "google.protobuf.Struct": JSON,
 		"google.protobuf.Value": JSONValue, "google.protobuf.ListValue": JSONList, "google.protobuf.Any": Any,
-	}
-	return cmp.Or(known[name], wrappers()[name], Message)
-}
-
-func kindClass(k protoreflect.Kind) Class {
-	switch k {
-	case protoreflect.BoolKind:
-		return Bool
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
-		return Int32
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		return Int64
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		return Uint32
-	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return Uint64
-	case protoreflect.FloatKind:
-		return Float
-	case protoreflect.DoubleKind:
-		return Double
-	case protoreflect.StringKind:
-		return String
-	case protoreflect.BytesKind:
-		return Bytes
-	case protoreflect.EnumKind:
-		return Enumeration
-	default:
-		return Message
-	}
-}
-
-func wrappers() map[protoreflect.FullName]Class {
-	return map[protoreflect.FullName]Class{
 		"google.protobuf.BoolValue": Bool, "google.protobuf.Int32Value": Int32, "google.protobuf.Int64Value": Int64,
 		"google.protobuf.UInt32Value": Uint32, "google.protobuf.UInt64Value": Uint64, "google.protobuf.FloatValue": Float,
 		"google.protobuf.DoubleValue": Double, "google.protobuf.StringValue": String, "google.protobuf.BytesValue": Bytes,
 	}
-}
+)
 
 func isWrapper(f *protogen.Field) bool { return f != nil && f.Message != nil && IsWrapper(f.Message) }
 
 // IsWrapper reports whether a message is one of google.protobuf's wrappers of scalars.
 func IsWrapper(m *protogen.Message) bool {
-	_, ok := wrappers()[m.Desc.FullName()]
-	return ok
+	return wellKnown[m.Desc.FullName()].Scalar()
 }
