@@ -84,11 +84,7 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 func Messages(d *descriptor.Descriptor) []protoindex.Want {
 	wants := []protoindex.Want{{Message: d.Resource.Message.Value, GoPackage: d.Resource.Go.Value}}
 	if c := d.Resource.Collection; c.Given() { // it stands beside the message, unless its name says otherwise
-		path, known := protoindex.GoPackage(c.Value)
-		if !known {
-			path = d.Resource.Go.Value
-		}
-		wants = append(wants, protoindex.Want{Message: c.Value, GoPackage: path})
+		wants = append(wants, protoindex.Want{Message: c.Value, GoPackage: cmp.Or(protoindex.GoPackage(c.Value), d.Resource.Go.Value)})
 	}
 	add := func(t, goPath descriptor.Text) {
 		i := slices.IndexFunc(wants, func(w protoindex.Want) bool { return w.Message == t.Value })

@@ -2,8 +2,6 @@ package protoindex
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -11,51 +9,49 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// closure adds the file and everything it imports to complete.
-func closure(files map[string]file, path string, complete map[string]file) error {
-	if _, ok := complete[path]; ok {
-		return nil
+// A closure is files with all that they import, which come first.
+type closure struct {
+	files    map[string]file  // to choose from
+	reached  map[string]error // by proto path: the reason why it is not complete, or nil
+	complete []file
+}
+
+// add adds a file and everything it imports.
+func (c *closure) add(path string) error {
+	if err, ok := c.reached[path]; ok {
+		return err
 	}
-	f := files[path]
+	c.reached[path] = nil // of a cycle, protogen makes an error
+	f := c.files[path]
 	for _, dep := range f.proto.GetDependency() {
-		if _, ok := files[dep]; !ok {
+		if _, ok := c.files[dep]; !ok {
 			hint := ""
 			if f.inSet {
 				hint = "; write the set with protoc --include_imports"
 			}
-			return fmt.Errorf("%s imports %s, which is neither among the dependencies of its Go package nor in a descriptor set%s", path, dep, hint)
+			c.reached[path] = fmt.Errorf("%s imports %s, which is neither among the dependencies of its Go package nor in a descriptor set%s", path, dep, hint)
+		} else if err := c.add(dep); err != nil {
+			c.reached[path] = err
 		}
-		if err := closure(files, dep, complete); err != nil {
-			return err
+		if c.reached[path] != nil {
+			return c.reached[path]
 		}
 	}
-	complete[path] = f
+	c.complete = append(c.complete, f)
 	return nil
 }
 
-// compile gives the files to protogen.
-func (x *Index) compile(files map[string]file) error {
+// compile gives files, each behind those that it imports, to protogen.
+func (x *Index) compile(files []file) error {
 	var params []string
 	req := new(pluginpb.CodeGeneratorRequest)
-	var add func(path string)
-	done := make(map[string]bool)
-	add = func(path string) {
-		if done[path] {
-			return
-		}
-		done[path] = true
-		f := files[path]
-		for _, dep := range f.proto.GetDependency() {
-			add(dep)
-		}
+	for _, f := range files {
+		path := f.proto.GetName()
 		req.ProtoFile = append(req.ProtoFile, f.proto)
 		req.FileToGenerate = append(req.FileToGenerate, path)
 		if f.importPath != "" {
 			params = append(params, "M"+path+"="+f.importPath+";"+f.name)
 		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		add(path)
 	}
 	req.Parameter = new(strings.Join(params, ","))
 	plugin, err := protogen.Options{}.New(req)

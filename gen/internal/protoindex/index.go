@@ -19,6 +19,9 @@ type Want struct {
 	GoPackage string // import path; empty where [GoPackage] knows it
 }
 
+// path is the import path of the message's Go package, empty where it is not known.
+func (w Want) path() string { return cmp.Or(w.GoPackage, GoPackage(w.Message)) }
+
 // Config is the configuration of [Load].
 type Config struct {
 	// Dir is where the Go toolchain is asked: its module decides which
@@ -68,7 +71,7 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 	}
 	defined := definedIn(files)
 	x.names = slices.Sorted(maps.Keys(defined))
-	complete := make(map[string]file)
+	all := closure{files: files, reached: make(map[string]error)}
 	for _, w := range c.Wants {
 		if _, ok := defined[w.Message]; !ok {
 			x.fail(w.Message, noMessage(w))
@@ -86,11 +89,11 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 			x.fail(w.Message, unknownPackage(w.Message))
 			continue
 		}
-		if err := closure(files, defined[w.Message], complete); err != nil {
+		if err := all.add(defined[w.Message]); err != nil {
 			x.fail(w.Message, err)
 		}
 	}
-	if err := x.compile(complete); err != nil {
+	if err := x.compile(all.complete); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -101,14 +104,10 @@ func unknownPackage(message string) error {
 }
 
 func noMessage(w Want) error {
-	path, known := w.GoPackage, true
-	if path == "" {
-		path, known = GoPackage(w.Message)
+	if path := w.path(); path != "" {
+		return fmt.Errorf("there is no message %s in Go package %s", w.Message, path)
 	}
-	if !known {
-		return fmt.Errorf("there is no message %s", w.Message)
-	}
-	return fmt.Errorf("there is no message %s in Go package %s", w.Message, path)
+	return fmt.Errorf("there is no message %s", w.Message)
 }
 
 // readPackages adds the files of the wanted messages' Go packages.
@@ -119,10 +118,7 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 		if _, ok := inSets[w.Message]; ok {
 			continue
 		}
-		path := w.GoPackage
-		if path == "" {
-			path, _ = GoPackage(w.Message)
-		}
+		path := w.path()
 		switch {
 		case path == "":
 			x.fail(w.Message, unknownPackage(w.Message))

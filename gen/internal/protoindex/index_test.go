@@ -187,9 +187,8 @@ func TestGoPackage(t *testing.T) {
 		"acme.v1.Thing":                                    "",
 		"":                                                 "",
 	} {
-		got, ok := protoindex.GoPackage(message)
-		if ok != (want != "") || got != want {
-			t.Errorf("GoPackage(%q) = %q, %v; want %q", message, got, ok, want)
+		if got := protoindex.GoPackage(message); got != want {
+			t.Errorf("GoPackage(%q) = %q; want %q", message, got, want)
 		}
 	}
 }
@@ -244,6 +243,25 @@ func TestIncompleteSet(t *testing.T) {
 	x := load(t, protoindex.Config{Sets: [][]byte{data}, Wants: []protoindex.Want{{Message: "acme.A"}}})
 	if _, err := x.Message("acme.A"); err == nil || !strings.Contains(err.Error(), "a.proto imports b.proto") {
 		t.Errorf("error %v; must name the import", err)
+	}
+}
+
+// Files of a set that import each other are an error.
+func TestCyclicSet(t *testing.T) {
+	of := func(name, imports string) *descriptorpb.FileDescriptorProto {
+		return &descriptorpb.FileDescriptorProto{
+			Name: new(name + ".proto"), Dependency: []string{imports + ".proto"}, Package: new("acme." + name),
+			MessageType: []*descriptorpb.DescriptorProto{{Name: new("A")}},
+			Options:     &descriptorpb.FileOptions{GoPackage: new("acme.test/" + name)},
+		}
+	}
+	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{of("a", "b"), of("b", "a")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{data}, Wants: []protoindex.Want{{Message: "acme.a.A"}}})
+	if err == nil || !strings.Contains(err.Error(), "a.proto") {
+		t.Errorf("error %v; must name a file of the cycle", err)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 // GoPackage is the import path of the Go package that a message is in, where
 // that follows from the message's name: for envoy.*, xds.*, udpa.* and
-// google.protobuf.*.
-func GoPackage(message string) (string, bool) {
+// google.protobuf.*. Otherwise it is empty.
+func GoPackage(message string) string {
 	var parts []string
 	for part := range strings.SplitSeq(message, ".") {
 		if part == "" || unicode.IsUpper(rune(part[0])) {
@@ -27,15 +27,15 @@ func GoPackage(message string) (string, bool) {
 	path := strings.Join(parts, "/")
 	switch parts = append(parts, ""); parts[0] {
 	case "envoy":
-		return "github.com/envoyproxy/go-control-plane/" + path, true
+		return "github.com/envoyproxy/go-control-plane/" + path
 	case "xds", "udpa":
-		return "github.com/cncf/xds/go/" + path, true
+		return "github.com/cncf/xds/go/" + path
 	case "google":
 		if name, ok := wellKnown()[strings.TrimPrefix(message, "google.protobuf.")]; ok {
-			return "google.golang.org/protobuf/types/known/" + name, true
+			return "google.golang.org/protobuf/types/known/" + name
 		}
 	}
-	return "", false
+	return ""
 }
 
 func wellKnown() map[string]string {

@@ -28,7 +28,7 @@ func readSet(data []byte, files map[string]file) error {
 		f := file{proto: fd, inSet: true}
 		f.importPath, f.name = goPackageOption(fd)
 		if f.importPath == "" && len(fd.GetMessageType()) > 0 {
-			f.importPath, _ = GoPackage(fd.GetPackage() + "." + fd.GetMessageType()[0].GetName())
+			f.importPath = GoPackage(fd.GetPackage() + "." + fd.GetMessageType()[0].GetName())
 		}
 		if f.importPath == "" {
 			f.importPath = Unknown + strings.TrimSuffix(fd.GetName(), ".proto")
