@@ -14,7 +14,8 @@ import (
 // results are outcomes of requests by name.
 func results() map[string]error {
 	return map[string]error{
-		"200": nil, "404": &outlier.FailureError{Status: 404}, "500": &outlier.FailureError{Status: 500}, "503": &outlier.FailureError{Status: 503},
+		"200": nil, "404": &outlier.FailureError{Status: 404}, "500": &outlier.FailureError{Status: 500}, "502": &outlier.FailureError{Status: 502}, "503": &outlier.FailureError{Status: 503},
+		"504": &outlier.FailureError{Status: 504}, "505": &outlier.FailureError{Status: 505},
 		"timeout": &outlier.FailureError{Status: 504, Local: true}, "refused": errors.New("refused"), "canceled": &outlier.FailureError{Status: 503, Ignored: true},
 	}
 }
@@ -35,6 +36,8 @@ func TestConsecutiveFailures(t *testing.T) {
 		{plain, []string{"500", "500", "canceled"}, 0},
 		{plain, []string{"500", "canceled", "500", "500"}, outlier.FiveXX},
 		{plain, []string{"503", "503"}, outlier.Gateway},
+		{plain, []string{"502", "504"}, outlier.Gateway},
+		{plain, []string{"505", "505"}, 0},
 		{plain, []string{"503", "500", "503"}, outlier.FiveXX},
 		{plain, []string{"timeout", "refused"}, outlier.Gateway},
 		{plain, []string{"500", "timeout", "refused"}, outlier.Gateway | outlier.FiveXX},
@@ -53,6 +56,28 @@ func TestConsecutiveFailures(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%v of %+v: the last result reaches %b; want %b", tt.results, tt.config, got, tt.want)
+		}
+	}
+}
+
+// TestNothingToEject expects a machine to keep no endpoints if no kind can eject one.
+func TestNothingToEject(t *testing.T) {
+	for _, tt := range []struct {
+		http cluster.HTTPOutlier
+		keep bool
+	}{
+		{cluster.HTTPOutlier{Split: true}, false},
+		{cluster.HTTPOutlier{LocalChance: 1, LocalSuccessRate: 1, LocalFailurePercentage: 1}, false},
+		{cluster.HTTPOutlier{FiveXXChance: 1}, true},
+		{cluster.HTTPOutlier{GatewayChance: 1}, true},
+		{cluster.HTTPOutlier{Split: true, LocalChance: 1}, true},
+		{cluster.HTTPOutlier{Split: true, LocalSuccessRate: 1}, true},
+		{cluster.HTTPOutlier{Split: true, LocalFailurePercentage: 1}, true},
+	} {
+		var m outlier.Machine
+		m.ConfigureHTTP(&cluster.OutlierDetection{Interval: time.Hour}, tt.http, []string{"a"}, epoch)
+		if kept := m.Endpoint("a") != nil; kept != tt.keep {
+			t.Errorf("%+v: the machine keeps its endpoint: %t; want %t", tt.http, kept, tt.keep)
 		}
 	}
 }
