@@ -42,11 +42,12 @@ type filtered struct {
 	finish            func(error)
 	headers, trailers []*metadata.MD
 
-	mu     sync.Mutex // guards the fields below
-	uses   int        // operations of filters in progress
-	over   bool
-	err    error              // the result, if over
-	cancel context.CancelFunc // cancels the rest of the call; nil: not begun
+	mu      sync.Mutex // guards the fields below
+	uses    int        // operations of filters in progress
+	over    bool
+	aborted bool
+	err     error              // the result, if over or aborted
+	cancel  context.CancelFunc // cancels the rest of the call; nil: not begun
 }
 
 // newFiltered returns a call whose filters have not run.
@@ -139,23 +140,38 @@ func (f *filtered) end(err error) {
 		f.mu.Unlock()
 		return
 	}
-	f.over, f.err = true, err
-	last := f.uses == 0
+	f.over = true
+	if !f.aborted {
+		f.err = err
+	}
+	last, cancel := f.uses == 0, f.cancel
 	f.mu.Unlock()
-	f.stop()
+	if cancel != nil {
+		cancel()
+	}
 	if last {
 		f.release()
 	}
 }
 
-// stop cancels the rest of the call, if it has begun.
-func (f *filtered) stop() {
+// abort cancels the rest of the call before the end of the call. The status, or nil, is the result, unless the call is over. The
+// errors of operations that the cancellation ends do not replace it.
+func (f *filtered) abort(err error) {
 	f.mu.Lock()
 	cancel := f.cancel
+	if !f.over && !f.aborted {
+		f.aborted, f.err = true, err
+	}
 	f.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}
+}
+
+func (f *filtered) hasAborted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.aborted
 }
 
 // release notifies the filters and the program. It runs once.
@@ -259,10 +275,14 @@ func (f *filteredStream) SendMsg(m any) error {
 	}
 	defer f.leave()
 	err := f.stream.SendMsg(m)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = filterchain.StatusOf(err)
-		f.end(err)
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return err
+	case f.hasAborted():
+		return io.EOF // receiving returns the result
 	}
+	err = filterchain.StatusOf(err)
+	f.end(err)
 	return err
 }
 
@@ -291,7 +311,7 @@ func (f *filteredStream) RecvMsg(m any) error {
 		err = filterchain.StatusOf(err)
 	}
 	if !f.lower.ended.Load() {
-		f.stop() // the headers that have not come will not come
+		f.abort(eofIsNil(err)) // the headers that have not come will not come
 	}
 	f.fill(f.stream)
 	header, _ := f.stream.Header()

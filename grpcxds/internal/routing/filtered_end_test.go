@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -88,16 +89,19 @@ func TestStreamThatFailsToSend(t *testing.T) {
 }
 
 // TestStreamThatFailsToReceive expects the error of a filter to end the call, with a status. The server is silent: the program
-// must not wait for its headers.
+// must not wait for its headers, whether the route has retries or not.
 func TestStreamThatFailsToReceive(t *testing.T) {
 	w, s, _ := newSpyWorld(t, "")
 	for _, tt := range []struct {
+		route   string
 		receive error
 		want    codes.Code
 	}{
-		{context.DeadlineExceeded, codes.DeadlineExceeded},
-		{status.Error(codes.DataLoss, "lost"), codes.DataLoss},
+		{"", context.DeadlineExceeded, codes.DeadlineExceeded},
+		{"", status.Error(codes.DataLoss, "lost"), codes.DataLoss},
+		{`retry_policy { retry_on: "cancelled,unavailable" num_retries { value: 4 } }`, status.Error(codes.Unavailable, "lost"), codes.Unavailable},
 	} {
+		w.manageSpy(tt.route)
 		s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
 			inner, err := next(metadata.AppendToOutgoingContext(ctx, "spy", "1"))
 			return failingReceiver{inner, tt.receive}, err
@@ -111,6 +115,74 @@ func TestStreamThatFailsToReceive(t *testing.T) {
 			t.Errorf("a filter that fails with %v: the program receives %v, and then %v; want %v", tt.receive, first, second, tt.want)
 		}
 	}
+}
+
+// TestStreamThatFailsToReceiveWhileItSends expects the error of a filter to be the result of the call. It cancels the rest of the
+// call, which makes a message fail that is being sent. Neither that error nor a late end of the context must replace the result.
+func TestStreamThatFailsToReceiveWhileItSends(t *testing.T) {
+	w, s, _ := newSpyWorld(t, "")
+	type key struct{}
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	var stream grpc.ClientStream
+	sent := make(chan struct{})
+	f := blockedSender{sending: make(chan struct{}), header: func() {
+		<-sent
+		cancel()
+		for stream.Context().Value(key{}) != nil { // the context is that of the filter until the call is over
+			runtime.Gosched()
+		}
+	}}
+	s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+		inner, err := next(context.WithValue(ctx, key{}, true))
+		f.ClientStream = inner
+		return f, err
+	}
+	finished := make(chan error, 1)
+	var err error
+	stream, err = w.open(ctx, "/p.S/M", grpc.OnFinish(func(err error) { finished <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(sent)
+		if err := stream.SendMsg(wrapperspb.String("?")); !errors.Is(err, io.EOF) {
+			t.Errorf("the message that is being sent fails with %v, want EOF", err)
+		}
+	}()
+	first, second := stream.RecvMsg(new(wrapperspb.StringValue)), stream.RecvMsg(new(wrapperspb.StringValue))
+	if status.Code(first) != codes.DataLoss || status.Code(second) != codes.DataLoss {
+		t.Errorf("the program receives %v, and then %v; want %v", first, second, codes.DataLoss)
+	}
+	if err := <-finished; status.Code(err) != codes.DataLoss {
+		t.Errorf("the call finishes with %v; want %v", err, codes.DataLoss)
+	}
+	if got, want := s.take(), []string{"done DataLoss"}; !slices.Equal(got, want) {
+		t.Errorf("the filter has the events %q; want %q", got, want)
+	}
+}
+
+// A blockedSender sends no message before the rest of the call is canceled. It fails to receive meanwhile.
+type blockedSender struct {
+	grpc.ClientStream
+	sending chan struct{}
+	header  func() // is called before its headers are read
+}
+
+func (s blockedSender) SendMsg(any) error {
+	close(s.sending)
+	<-s.ClientStream.Context().Done()
+	return status.FromContextError(s.ClientStream.Context().Err()).Err()
+}
+
+func (s blockedSender) RecvMsg(any) error {
+	<-s.sending
+	return status.Error(codes.DataLoss, "lost")
+}
+
+func (s blockedSender) Header() (metadata.MD, error) {
+	s.header()
+	return s.ClientStream.Header()
 }
 
 type failingReceiver struct {
