@@ -22,6 +22,7 @@
 // attribute, or fails otherwise, does not match.
 //
 // The HTTP requests of package httpxds also have request.scheme, and HTTP clients have request.host. The query of a gRPC call is
-// empty. The case of a name in request.headers does not matter for HTTP requests. Headers that net/http adds later, such as a
-// default User-Agent, are missing on HTTP clients.
+// empty. The case of a name in request.headers does not matter for HTTP requests. On HTTP servers, request.path and request.url_path
+// have the path that the handler serves, without escapes; HTTP clients have it as it is sent. Headers that net/http adds later, such as
+// a default User-Agent, are missing on HTTP clients.
 package cel

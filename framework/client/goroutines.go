@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lingerTime is how long an idle goroutine of a pool waits for a function, at least. To end a goroutine
+// lingerTime is how long an idle goroutine of a pool waits for a function, at least. Ending a goroutine
 // wakes two threads of an idle process, which costs more than a change of a resource.
 const lingerTime = time.Second
 

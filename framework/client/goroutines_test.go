@@ -47,7 +47,7 @@ func TestGoroutinesLinger(t *testing.T) {
 }
 
 // TestGoroutineWaitsForTheNextChange expects a client whose resources change some times a second to keep
-// its goroutine. To end it after each change costs more than the change.
+// its goroutine. Ending it after each change costs more than the change.
 func TestGoroutineWaitsForTheNextChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(goroutinePool)

@@ -78,9 +78,10 @@ func check(dir, version string, git func(dir string, args ...string) (string, er
 func modules(dir string) ([]string, error) {
 	var all []string
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err // entry may be nil
+		}
 		switch base := entry.Name(); {
-		case err != nil:
-			return err
 		case entry.IsDir() && name != dir && (strings.HasPrefix(base, ".") || base == "node_modules" || base == "testdata"):
 			return fs.SkipDir
 		case base == "go.mod":
@@ -94,7 +95,8 @@ func modules(dir string) ([]string, error) {
 	return all, err
 }
 
-// published reports whether others may require or install the module of a folder.
+// published reports whether others may require the module of a folder. "go install" of a command at a version refuses the replacements
+// of its go.mod file, "go get -tool" ignores them.
 func published(folder string) bool {
 	return !strings.HasPrefix(folder, "internal/") && !strings.HasPrefix(folder, "examples/")
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +60,13 @@ func TestCheck(t *testing.T) {
 				t.Errorf("check = %v, want %q in it", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestModulesOfNothing expects the error of a folder that is missing.
+func TestModulesOfNothing(t *testing.T) {
+	if _, err := modules(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("modules = %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
