@@ -54,8 +54,8 @@ func (e *emitter) decode() jen.Code {
 // order.
 func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 	call := func(receiver, name, arg string) {
-		n := e.needs[name]
-		n.meta, n.path, violations = false, false, violations || n.violations
+		n := e.needs[name] &^ (needsMeta | needsPath)
+		violations = violations || n&needsViolations != 0
 		steps = append(steps, e.Src("$($)", receiver+e.named(name), list(n.list(jen.Id("dc"), nil, nil, jen.Id(arg), jen.Id("v"))...)))
 	}
 	if e.pkg.Update.Rules != nil {
@@ -118,7 +118,7 @@ func (e *emitter) isLiteral(s *model.Struct) bool {
 // to keep an element.
 func (f *Func) structBody(s *model.Struct) []jen.Code {
 	var body []jen.Code
-	if s.Side != "" && f.needs[f.name].dc {
+	if s.Side != "" && f.needs[f.name]&needsContext != 0 {
 		body = append(body, f.Src("dc = dc.At($)", f.sideOf(s.Side)))
 	}
 	inPlace, result := f.fillsPlace(s), jen.Op("s")

@@ -29,7 +29,7 @@ func (e *emitter) fn(name string, root bool) *Func {
 // root function that needs one.
 func (f *Func) declare(doc, receiver, m string, typ jen.Code, result any, body []jen.Code) jen.Code {
 	params, n := f.params(m, typ), f.needs[f.name]
-	if f.root && n.path {
+	if f.root && n&needsPath != 0 {
 		body = append([]jen.Code{f.Src("var p resource.Path // the message itself")}, body...)
 	}
 	name := f.named(f.name)
@@ -39,7 +39,9 @@ func (f *Func) declare(doc, receiver, m string, typ jen.Code, result any, body [
 // params are the function's parameters in their order, about a value m of type t.
 func (f *Func) params(m string, t jen.Code) []jen.Code {
 	n := f.needs[f.name]
-	n.meta, n.path = n.meta && !f.root, n.path && !f.root
+	if f.root {
+		n &^= needsMeta | needsPath
+	}
 	return n.list(f.Src("dc *resource.DecodeContext"), f.Src("meta *resource.Meta"), f.Src("p *resource.Path"), f.Src("$ $", m, t), f.Src("v *resource.Violations"))
 }
 
@@ -60,7 +62,7 @@ func (f *Func) call(name string, at Place, x jen.Code) (pre []jen.Code, call *je
 // arguments are those of [Func.call].
 func (f *Func) arguments(name string, at Place, x jen.Code) (pre, args []jen.Code) {
 	n, p := f.needs[name], jen.Code(nil)
-	if n.path {
+	if n&needsPath != 0 {
 		pre, p = f.pointer(at)
 	}
 	return pre, n.list(jen.Id("dc"), jen.Op(f.meta()), p, x, jen.Id("v"))

@@ -30,7 +30,7 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 			out = append(out, f.appendList(p, to)...)
 			continue
 		}
-		out = append(out, f.Each("m", p, f.Here(), f.fieldNeeds(d).path, func(x jen.Code, at Place) []jen.Code {
+		out = append(out, f.Each("m", p, f.Here(), f.fieldNeeds(d)&needsPath != 0, func(x jen.Code, at Place) []jen.Code {
 			if s, ok := d.Value.(model.StructOf); ok && f.fillsPlace(s.Struct) {
 				pre, args := f.arguments("decode"+s.Struct.Name, at, x)
 				return append(pre, f.Src("$(wire.Add(&$), $)", "decode"+s.Struct.Name, to, list(args...)))
@@ -144,7 +144,7 @@ func (f *Func) mapField(d *model.Field, to string) []jen.Code {
 				return []jen.Code{f.Src("$[$] = $", to, key, value)}
 			})
 		})
-		if !f.fieldNeeds(d).path {
+		if f.fieldNeeds(d)&needsPath == 0 {
 			item = ""
 		}
 		return []jen.Code{f.mapLoop(key, element, entries, f.Here().Below(p), item, body)}

@@ -8,49 +8,59 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// needs are the parameters of a generated function beside the value that it reads.
-type needs struct{ dc, meta, path, violations bool }
+// needs are the parameters of a generated function, in their order.
+type needs uint8
 
-func (n needs) or(o needs) needs {
-	return needs{n.dc || o.dc, n.meta || o.meta, n.path || o.path, n.violations || o.violations}
+const (
+	needsContext needs = 1 << iota
+	needsMeta
+	needsPath
+	needsValue // that the function reads: all do
+	needsViolations
+
+	reports = needsPath | needsViolations // of a function that adds a violation
+)
+
+// when is n under a condition.
+func (n needs) when(cond bool) needs {
+	if cond {
+		return n
+	}
+	return 0
 }
 
-// list has those of the parameters or arguments of a function that it needs, and the value m.
-func (n needs) list(dc, meta, path, m, violations jen.Code) []jen.Code {
+// list has those of the parameters or arguments of a function that it needs.
+func (n needs) list(dc, meta, path, value, violations jen.Code) []jen.Code {
 	var out []jen.Code
-	for _, p := range []struct {
-		needed bool
-		code   jen.Code
-	}{{n.dc, dc}, {n.meta, meta}, {n.path, path}, {true, m}, {n.violations, violations}} {
-		if p.needed {
-			out = append(out, p.code)
+	for i, code := range []jen.Code{dc, meta, path, value, violations} {
+		if (n|needsValue)&(1<<i) != 0 {
+			out = append(out, code)
 		}
 	}
 	return out
 }
 
-// reports are the needs of a function that adds a violation.
-func reports() needs { return needs{path: true, violations: true} }
+// A callGraph has the functions that decode and validate, by their names.
+type callGraph map[string]function
 
-// A callGraph has the functions that decode and validate, with the parameters that their
-// own code needs and the functions that they call.
-type callGraph struct {
-	own   map[string]needs
-	calls map[string][]string
+// A function needs parameters for its own code, and those that the functions need which it calls.
+type function struct {
+	own   needs
+	calls []string
 }
 
 func (g callGraph) add(name string, n needs, calls ...string) {
-	g.own[name] = g.own[name].or(n)
-	g.calls[name] = append(g.calls[name], calls...)
+	f := g[name]
+	g[name] = function{f.own | n, append(f.calls, calls...)}
 }
 
 // reach returns the needs of a function and of all that it calls, directly or not.
 func (g callGraph) reach(name string, seen map[string]bool) needs {
-	n := g.own[name]
+	n := g[name].own
 	seen[name] = true
-	for _, called := range g.calls[name] {
+	for _, called := range g[name].calls {
 		if !seen[called] {
-			n = n.or(g.reach(called, seen))
+			n |= g.reach(called, seen)
 		}
 	}
 	return n
@@ -58,17 +68,17 @@ func (g callGraph) reach(name string, seen map[string]bool) needs {
 
 // findNeeds returns the parameters of every function, by its name.
 func (e *emitter) findNeeds() map[string]needs {
-	g := callGraph{make(map[string]needs), make(map[string][]string)}
+	g := make(callGraph)
 	for _, s := range e.structs() {
 		name := e.decodeName(s)
 		for _, d := range s.Fields {
 			e.addField(g, name, s, d)
 		}
-		g.add(name, needs{dc: s.Keep != nil && s.Keep.Profile != "" || s.Stop != nil && s.Stop.Profile != ""})
+		g.add(name, needsContext.when(s.Keep != nil && s.Keep.Profile != "" || s.Stop != nil && s.Stop.Profile != ""))
 		if s.Rules != nil {
 			addScope(g, s.Rules)
 			if s != e.pkg.Update {
-				g.add(name, needs{}, s.Rules.Func)
+				g.add(name, 0, s.Rules.Func)
 			}
 		}
 	}
@@ -76,7 +86,7 @@ func (e *emitter) findNeeds() map[string]needs {
 		addScope(g, &model.Scope{Func: "validateUpdate", Checks: e.pkg.GoChecks})
 	}
 	all := make(map[string]needs)
-	for name := range g.own {
+	for name := range g {
 		all[name] = g.reach(name, make(map[string]bool))
 	}
 	return all
@@ -90,82 +100,60 @@ func (e *emitter) decodeName(s *model.Struct) string {
 	return "decode" + s.Name
 }
 
-func contextNeeds(c model.Context) needs { return needs{dc: !c.Empty()} }
-
 // addField adds the needs and the calls of the code for one field of a struct.
 func (e *emitter) addField(g callGraph, name string, s *model.Struct, d *model.Field) {
-	g.add(name, contextNeeds(d.When.Context))
-	if d.SelfName {
-		g.add(name, needs{dc: true})
-	}
-	if d.Ref != "" {
-		g.add(name, needs{true, true, true, true})
-	}
-	if fn, _ := e.arena(d, s.Message); fn != "" && d.List && hasLength(d.Paths) {
-		g.add(name, needs{dc: true})
-	}
+	fn, _ := e.arena(d, s.Message)
+	g.add(name, needsContext.when(!d.When.Context.Empty() || d.SelfName || fn != "" && d.List && hasLength(d.Paths)))
+	g.add(name, (needsContext | needsMeta | reports).when(d.Ref != ""))
 	switch v := d.Value.(type) {
 	case model.Plain:
-		if v.Class == model.Duration || v.Class == model.Timestamp {
-			g.add(name, reports())
-		}
+		g.add(name, reports.when(v.Class == model.Duration || v.Class == model.Timestamp))
 	case model.Converted:
-		if v.Conversion.Func == "" {
-			g.add(name, needs{dc: true})
-		} else {
-			g.add(name, reports().or(needs{dc: v.Conversion.Context}))
-		}
+		own := v.Conversion.Func != ""
+		g.add(name, reports.when(own)|needsContext.when(!own || v.Conversion.Context))
 	case model.EnumOf:
-		if v.Enum.Otherwise == nil {
-			g.add(name, reports())
-		}
+		g.add(name, reports.when(v.Enum.Otherwise == nil))
 	case model.StructOf:
-		if v.Any != nil {
-			g.add(name, reports().or(needs{dc: true}))
-		}
-		g.add(name, needs{}, e.decodeName(v.Struct))
+		g.add(name, (needsContext | reports).when(v.Any != nil), e.decodeName(v.Struct))
 	case model.OneofOf:
-		g.add(name, needs{}, "decode"+v.Oneof.Name)
+		g.add(name, 0, "decode"+v.Oneof.Name)
 		e.addOneof(g, v.Oneof)
 	case model.InlineOf:
-		g.add(name, needs{true, true, true, true})
+		g.add(name, needsContext|needsMeta|reports)
 	case model.HookOf:
-		g.add(name, reports().or(needs{dc: true}))
+		g.add(name, needsContext|reports)
 	}
 }
 
 func (e *emitter) addOneof(g callGraph, o *model.Oneof) {
 	name := "decode" + o.Name
-	g.add(name, needs{})
+	g.add(name, 0)
 	for _, c := range o.Cases {
-		g.add(name, contextNeeds(c.When.Context))
-		if c.Any != nil || c.Hook != nil {
-			g.add(name, reports().or(needs{dc: true}))
-		}
+		g.add(name, needsContext.when(!c.When.Context.Empty())|(needsContext|reports).when(c.Any != nil || c.Hook != nil))
 		if c.Struct != nil {
-			g.add(name, needs{}, e.decodeName(c.Struct))
+			g.add(name, 0, e.decodeName(c.Struct))
 		}
 	}
 }
 
 func addScope(g callGraph, s *model.Scope) {
-	g.add(s.Func, needs{})
+	g.add(s.Func, 0)
 	for _, c := range s.Checks {
-		g.add(s.Func, reports().or(contextNeeds(c.When.Context)).or(needs{dc: usesContext(c.Rule)}))
+		g.add(s.Func, reports|needsContext.when(!c.When.Context.Empty() || usesContext(c.Rule)))
 	}
 	for _, u := range s.Under {
-		g.add(s.Func, contextNeeds(u.When.Context), u.Scope.Func)
+		g.add(s.Func, needsContext.when(!u.When.Context.Empty()), u.Scope.Func)
 		addScope(g, u.Scope)
 	}
 }
 
 // fieldNeeds are the parameters that the code of one field needs.
 func (e *emitter) fieldNeeds(d *model.Field) needs {
-	g := callGraph{make(map[string]needs), make(map[string][]string)}
-	e.addField(g, "", &model.Struct{}, d)
-	n := g.own[""]
-	for _, called := range g.calls[""] {
-		n = n.or(e.needs[called])
+	g := make(callGraph)
+	e.addField(g, "", new(model.Struct), d)
+	n := g[""].own
+	for _, called := range g[""].calls {
+		n |= e.needs[called]
 	}
 	return n
 }

@@ -73,7 +73,7 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 	f := e.fn(s.Func, root)
 	body := f.checks(s.Checks)
 	for _, u := range s.Under {
-		loop := f.Each("m", u.Path, f.Here(), e.needs[u.Scope.Func].path, func(x jen.Code, at Place) []jen.Code {
+		loop := f.Each("m", u.Path, f.Here(), e.needs[u.Scope.Func]&needsPath != 0, func(x jen.Code, at Place) []jen.Code {
 			pre, call := f.call(u.Scope.Func, at, x)
 			return append(pre, call)
 		})
