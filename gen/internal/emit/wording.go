@@ -11,7 +11,7 @@ import (
 // RuleText is the whole text of a check's violation: "wording when condition (why)".
 func RuleText(c *model.Check) string {
 	text := c.Rule.Wording()
-	if len(c.Path.Steps) > 0 && c.Path.Last().Key() {
+	if c.Path.Last().Key() {
 		text = "key " + text
 	}
 	return withReason(text, c.Stated, c.Why)

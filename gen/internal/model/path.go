@@ -72,24 +72,19 @@ func (p Path) InViolation() string {
 	return Path{Steps: steps}.String()
 }
 
-// Last is the last step; the path must not be empty.
-func (p Path) Last() Step { return p.Steps[len(p.Steps)-1] }
+// Last is the last step. That of the empty path leads to nothing.
+func (p Path) Last() Step {
+	if len(p.Steps) == 0 {
+		return Step{}
+	}
+	return p.Steps[len(p.Steps)-1]
+}
 
 // Oneof is the oneof that the path leads to, or nil.
-func (p Path) Oneof() *protogen.Oneof {
-	if len(p.Steps) == 0 {
-		return nil
-	}
-	return p.Last().Oneof
-}
+func (p Path) Oneof() *protogen.Oneof { return p.Last().Oneof }
 
 // Leaf is the field that the path leads to, or nil.
-func (p Path) Leaf() *protogen.Field {
-	if len(p.Steps) == 0 {
-		return nil
-	}
-	return p.Last().Leaf()
-}
+func (p Path) Leaf() *protogen.Field { return p.Last().Leaf() }
 
 // Message is the message that the path leads to, or nil.
 func (p Path) Message() *protogen.Message {
@@ -103,36 +98,23 @@ func (p Path) Message() *protogen.Message {
 }
 
 // Many reports whether the path leads through or to a repeated field.
-func (p Path) Many() bool { return p.lastRepeated() >= 0 }
+func (p Path) Many() bool { return slices.ContainsFunc(p.Steps, Step.Repeated) }
 
 // ManyInside reports whether the path leads through a repeated field.
-func (p Path) ManyInside() bool {
-	return len(p.Steps) > 0 && Path{Steps: p.Steps[:len(p.Steps)-1]}.Many()
-}
+func (p Path) ManyInside() bool { return len(p.Steps) > 0 && p.Parent().Many() }
 
 // ToList reports whether the last step is repeated.
-func (p Path) ToList() bool { return len(p.Steps) > 0 && p.Last().Repeated() }
-
-// lastRepeated is the index of the last repeated step, or -1.
-func (p Path) lastRepeated() int {
-	for i, v := range slices.Backward(p.Steps) {
-		if v.Repeated() {
-			return i
-		}
-	}
-	return -1
-}
+func (p Path) ToList() bool { return p.Last().Repeated() }
 
 // Split cuts the path behind its first repeated step. Without one, all of it is
 // rest.
 func (p Path) Split() (head, rest Path, ok bool) {
-	for i, s := range p.Steps {
-		if s.Repeated() {
-			head = Path{From: p.From, Steps: p.Steps[:i+1]}
-			return head, Path{From: s.Leaf().Message, Steps: p.Steps[i+1:]}, true
-		}
+	n := slices.IndexFunc(p.Steps, Step.Repeated) + 1
+	if n == 0 {
+		return Path{}, p, false
 	}
-	return Path{}, p, false
+	head = Path{From: p.From, Steps: p.Steps[:n]}
+	return head, Path{From: head.Leaf().Message, Steps: p.Steps[n:]}, true
 }
 
 // Behind is the rest of the path behind another one, if it starts with that.
@@ -156,7 +138,7 @@ func (p Path) Class() Class {
 }
 
 // Wrapper reports whether the value is one of google.protobuf's wrappers.
-func (p Path) Wrapper() bool { return len(p.Steps) > 0 && isWrapper(p.Leaf()) }
+func (p Path) Wrapper() bool { return isWrapper(p.Leaf()) }
 
 // Presence reports whether the absence of the value can be told from its zero.
 func (p Path) Presence() bool {
