@@ -197,7 +197,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	if d.At.Given() {
 		p = b.rulePath(d.At, root.Message)
 	}
-	rule := kind.Build(&RuleArgs{builder: b, rule: d, Path: p})
+	rule := kind.Build(&RuleArgs{builder: b, Rule: d, Path: p})
 	tests, context := b.cond(d.When, root.Message)
 	reach, enter := rule.Reach(), repeatedSteps(p)
 	if p.ToList() && p.Last().Part != nil {
@@ -229,7 +229,7 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 	}
 	p := b.goPath(at, s)
 	b.require(kind.GoFields, at, diag.RuleShape, "a rule of this kind cannot check the Go field %s; write the path of the message", at.Value)
-	rule := kind.Build(&RuleArgs{builder: b, rule: d, Go: &p})
+	rule := kind.Build(&RuleArgs{builder: b, Rule: d, Go: &p})
 	elements := p.Last().List && rule.Reach() == ReachElement
 	b.pkg.GoChecks = append(b.pkg.GoChecks, &Check{Rule: rule, Go: p, Why: d.Why.Value, Elements: elements, When: when, Stated: when})
 }

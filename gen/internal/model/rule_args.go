@@ -14,16 +14,10 @@ import (
 // report errors as diagnostics.
 type RuleArgs struct {
 	*builder
-	rule *descriptor.Rule
-	Path Path    // of the message
-	Go   *GoPath // of fields of the update, in the place of Path; else nil
+	*descriptor.Rule         // with the values of the keys
+	Path             Path    // of the message
+	Go               *GoPath // of fields of the update, in the place of Path; else nil
 }
-
-// Arg returns the value of a key.
-func (a *RuleArgs) Arg(key string) descriptor.Text { return a.rule.Arg(key) }
-
-// List returns the values of a key.
-func (a *RuleArgs) List(key string) []descriptor.Text { return a.rule.List(key) }
 
 // Require reports an error in an argument unless ok. Then the rule is not built.
 func (a *RuleArgs) Require(ok bool, at descriptor.Text, code diag.Code, format string, args ...any) {
@@ -32,14 +26,13 @@ func (a *RuleArgs) Require(ok bool, at descriptor.Text, code diag.Code, format s
 
 // RequireRule is [RuleArgs.Require] for an error in the rule itself.
 func (a *RuleArgs) RequireRule(ok bool, code diag.Code, text string) {
-	a.require(ok, descriptor.Text{Pos: a.rule.Pos}, code, "%s", text)
+	a.require(ok, descriptor.Text{Pos: a.Pos}, code, "%s", text)
 }
 
 // Fits requires that the value fits the rule.
 func (a *RuleArgs) Fits(ok bool, need string) {
-	at := a.rule.At
-	a.require(ok || a.Go == nil, at, diag.RuleShape, "the rule does not fit the Go field %s", at.Value)
-	a.require(ok, at, diag.RuleShape, "the rule does not fit %s, which must be %s", at.Value, need)
+	a.require(ok || a.Go == nil, a.At, diag.RuleShape, "the rule does not fit the Go field %s", a.At.Value)
+	a.require(ok, a.At, diag.RuleShape, "the rule does not fit %s, which must be %s", a.At.Value, need)
 }
 
 // Class returns the class of the value, or of each element of a list. It is NoClass for maps,
