@@ -18,6 +18,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // module is the Go module of a folder.
@@ -94,13 +95,11 @@ func generatedName(name string) bool {
 // Foreign returns the existing files at the paths of generated files that lack the
 // generator's header. They are hand-written and must not be replaced.
 func Foreign(files []File) []string {
-	var foreign []string
-	for _, f := range files {
-		if data, err := os.ReadFile(f.Path); err == nil && !bytes.HasPrefix(data, []byte(emit.HeaderStart)) && !bytes.HasPrefix(data, []byte(emit.PageHeaderStart)) {
-			foreign = append(foreign, f.Path)
-		}
-	}
-	return foreign
+	paths := slice.Map(files, func(f File) string { return f.Path })
+	return slice.Filter(paths, func(path string) bool {
+		data, err := os.ReadFile(path)
+		return err == nil && !bytes.HasPrefix(data, []byte(emit.HeaderStart)) && !bytes.HasPrefix(data, []byte(emit.PageHeaderStart))
+	})
 }
 
 // PageSource returns the descriptor of a page, as a path from the page's folder. It reports whether the

@@ -82,13 +82,8 @@ func besideSchema(m Mapping, k Key) []object {
 
 // group is the names of the keys of a group, but for one.
 func group(m Mapping, name, but string) []string {
-	var out []string
-	for _, k := range m.Keys {
-		if k.Group == name && k.Name != but {
-			out = append(out, k.Name)
-		}
-	}
-	return out
+	keys := slice.Filter(m.Keys, func(k Key) bool { return k.Group == name && k.Name != but })
+	return slice.Map(keys, func(k Key) string { return k.Name })
 }
 
 // requireOne returns one alternative for each key, which requires that key.

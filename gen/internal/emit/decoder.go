@@ -182,12 +182,8 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 
 // fields appends the code that sets fields of a struct, except one that is set already.
 func (f *Func) fields(body []jen.Code, fields []*model.Field, but *model.Field) []jen.Code {
-	for _, d := range fields {
-		if d != but {
-			body = append(body, f.field("s", d)...)
-		}
-	}
-	return body
+	others := slice.Filter(fields, func(d *model.Field) bool { return d != but })
+	return append(body, slice.FlatMap(others, func(d *model.Field) []jen.Code { return f.field("s", d) })...)
 }
 
 // stop ends the function where the rest of a struct is not read.

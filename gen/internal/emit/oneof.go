@@ -83,13 +83,9 @@ func defaultCond(c *model.Case) bool {
 
 // sameAny are the cases that open the same Any under the same condition.
 func sameAny(o *model.Oneof, c *model.Case) []*model.Case {
-	var out []*model.Case
-	for _, other := range o.Cases {
-		if c.Any != nil && other.Any != nil && other.Path.String() == c.Path.String() && model.SameCond(other.When, c.When) {
-			out = append(out, other)
-		}
-	}
-	return out
+	return slice.Filter(o.Cases, func(other *model.Case) bool {
+		return c.Any != nil && other.Any != nil && other.Path.String() == c.Path.String() && model.SameCond(other.When, c.When)
+	})
 }
 
 // lastOfAny reports whether all cases from i on are among those of one Any.

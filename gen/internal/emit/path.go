@@ -1,7 +1,7 @@
 package emit
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/dave/jennifer/jen"
@@ -192,14 +192,8 @@ func (e *emitter) Literal(l model.Literal) jen.Code {
 		return e.ident(v.GoIdent)
 	case time.Duration:
 		return e.duration(v)
-	case int64:
-		return jen.Op(strconv.FormatInt(v, 10))
-	case uint64:
-		return jen.Op(strconv.FormatUint(v, 10))
-	case float32:
-		return jen.Op(strconv.FormatFloat(float64(v), 'g', -1, 32))
-	case float64:
-		return jen.Op(strconv.FormatFloat(v, 'g', -1, 64))
+	case int64, uint64, float32, float64:
+		return jen.Op(fmt.Sprint(v)) // without a conversion
 	default:
 		return jen.Lit(v)
 	}

@@ -3,6 +3,7 @@ package emit
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -30,22 +31,10 @@ func (e *emitter) update() []jen.Code {
 	out = append(out, slice.FlatMap(e.pkg.Enums, e.enumType)...)
 	out = append(out, e.methods()...)
 	out = append(out, e.equalUpdate())
-	for _, s := range e.pkg.Structs {
-		if !s.Comparable {
-			out = append(out, e.equalStruct(s))
-		}
-	}
-	for _, s := range e.pkg.Structs {
-		if s.Grouped {
-			out = append(out, e.isSet(s))
-		}
-	}
-	for _, o := range e.pkg.Oneofs {
-		if f := (&model.Field{Value: model.OneofOf{Oneof: o}}); !f.Comparable() {
-			out = append(out, e.equalOneof(o))
-		}
-	}
-	return out
+	uncomparable := slice.Filter(e.pkg.Structs, func(s *model.Struct) bool { return !s.Comparable })
+	grouped := slice.Filter(e.pkg.Structs, func(s *model.Struct) bool { return s.Grouped })
+	oneofs := slice.Filter(e.pkg.Oneofs, func(o *model.Oneof) bool { return !(&model.Field{Value: model.OneofOf{Oneof: o}}).Comparable() })
+	return slices.Concat(out, slice.Map(uncomparable, e.equalStruct), slice.Map(grouped, e.isSet), slice.Map(oneofs, e.equalOneof))
 }
 
 // methods are those that every update has. They accept a nil update.
@@ -110,12 +99,8 @@ func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 		cases = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 	}
 	out := []jen.Code{e.documented(o.Name+" is "+cases+".", "type $ interface {\nis$()\n}", o.Name, o.Name)}
-	for _, c := range o.Cases {
-		if c.Hook != nil {
-			out = append(out, e.marker(c.Type, o))
-		}
-	}
-	return out
+	hooks := slice.Filter(o.Cases, func(c *model.Case) bool { return c.Hook != nil })
+	return append(out, slice.Map(hooks, func(c *model.Case) jen.Code { return e.marker(c.Type, o) })...)
 }
 
 // structType writes a struct, and the methods that make it a case of oneofs.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A GoPath leads through the Go fields of an update.
@@ -102,10 +103,7 @@ func (b *builder) refTarget(t descriptor.Text) {
 		return
 	}
 	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
-	near := sameScope(t.Value, names)
-	for i, name := range near {
-		near[i] = strings.TrimPrefix(name, scope)
-	}
+	near := slice.Map(sameScope(t.Value, names), func(name string) string { return strings.TrimPrefix(name, scope) })
 	if hint := diag.Suggest(strings.TrimPrefix(t.Value, scope), near); hint != "" {
 		b.bag.Warn(t.Pos, diag.NoMessage, "there is no message %s beside the others of its package (%s)", t.Value, hint)
 	}
@@ -114,9 +112,9 @@ func (b *builder) refTarget(t descriptor.Text) {
 // sameScope are the names in the scope of a name.
 func sameScope(name string, names []string) []string {
 	scope := name[:strings.LastIndexByte(name, '.')+1]
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+	return slice.Filter(names, func(name string) bool {
 		rest, found := strings.CutPrefix(name, scope)
-		return !found || strings.Contains(rest, ".")
+		return found && !strings.Contains(rest, ".")
 	})
 }
 

@@ -6,17 +6,10 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
-func repeatedSteps(p Path) int {
-	n := 0
-	for _, s := range p.Steps {
-		if s.Repeated() {
-			n++
-		}
-	}
-	return n
-}
+func repeatedSteps(p Path) int { return len(slice.Filter(p.Steps, Step.Repeated)) }
 
 // place puts a check into the scope of the message that it looks at: behind the
 // first repeated steps of its path, as many as are to be entered. The tests of

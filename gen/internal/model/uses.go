@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Use is a set of ways in which a decoder uses a field, a oneof or a message.
@@ -74,9 +75,6 @@ func (u Uses) presence(p Path) {
 	}
 }
 
-// member notes that the member of a oneof matters.
-func (u Uses) member(o *protogen.Oneof) { u.add(o.Desc, Read|Member) }
-
 // hooked notes that a hook is given a message.
 func (u Uses) hooked(m *protogen.Message) {
 	switch {
@@ -112,7 +110,7 @@ func (u Uses) asked(p Path) {
 	switch o, leaf := p.Oneof(), p.Leaf(); {
 	case o != nil:
 		if Native(o.Parent) == "" {
-			u.member(o)
+			u.add(o.Desc, Read|Member)
 		}
 	case leaf != nil && leaf.Desc.IsMap():
 		u.hooked(leaf.Message.Fields[1].Message)
@@ -143,7 +141,7 @@ func (u Uses) conversion(c descriptor.Conversion, m *protogen.Message) {
 	case len(c.Inputs) > 0:
 		for _, input := range c.Inputs {
 			for _, path := range input.Paths {
-				u.input(InputPath(m, path))
+				u.asked(InputPath(m, path))
 			}
 		}
 	case c.Takes == "envoy.config.core.v3.Address":
@@ -155,13 +153,6 @@ func (u Uses) conversion(c descriptor.Conversion, m *protogen.Message) {
 		for _, f := range m.Fields {
 			u.field(f)
 		}
-	}
-}
-
-func (u Uses) input(p Path) {
-	u.read(p)
-	if o := p.Oneof(); o != nil {
-		u.member(o)
 	}
 }
 
@@ -206,15 +197,13 @@ func (b *builder) lateHooks() {
 	if b.pkg.Update.Rules == nil {
 		return
 	}
-	profiles := make([]string, 0, 1)
-	for _, c := range b.pkg.Update.Rules.Checks {
-		if c.Rule == nil && len(c.Hook.Needs) == 0 && len(c.Path.Steps) == 0 {
-			profiles = append(profiles, c.When.Profile)
-		}
-	}
-	if len(profiles) == 0 {
+	hooks := slice.Filter(b.pkg.Update.Rules.Checks, func(c *Check) bool {
+		return c.Rule == nil && len(c.Hook.Needs) == 0 && len(c.Path.Steps) == 0
+	})
+	if len(hooks) == 0 {
 		return
 	}
+	profiles := slice.Map(hooks, func(c *Check) string { return c.When.Profile })
 	if slices.Contains(profiles, "") || uses.Has(root.Desc, Whole) || !uses.Has(root.Desc, Read) {
 		uses.hooked(root)
 		return

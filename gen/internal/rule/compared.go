@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Compared is the rule that a number or duration is at most, or less than, that of another field.
@@ -48,11 +49,8 @@ func (r compared) Wording() string { return r.text + r.other.String() }
 func (r compared) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	other := c.Path.Parent()
 	other.Steps = slices.Concat(other.Steps, r.other.Steps)
-	for _, p := range []model.Path{c.Path, other} {
-		if p.Presence() {
-			conds = append(conds, f.Presence(m, p, true))
-		}
-	}
+	optional := slice.Filter([]model.Path{c.Path, other}, model.Path.Presence)
+	conds = append(conds, slice.Map(optional, func(p model.Path) jen.Code { return f.Presence(m, p, true) })...)
 	init := f.Src("x, y := $, $", f.Scalar(f.Get(m, c.Path), c.Path), f.Scalar(f.Get(m, other), other))
 	cond := f.And(append(conds, f.Src("x $ y", r.broken))...)
 	return []jen.Code{f.If(init, cond, f.Violation(f.Here().Below(c.Path), jen.Id("x"), emit.RuleText(c)))}

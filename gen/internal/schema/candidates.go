@@ -90,7 +90,7 @@ func fieldsOf(f *protogen.Field) []*protogen.Field {
 // elementValues are values to try for the elements of a list, or for the keys or values of a map. The first
 // one fulfils all rules about them if any does.
 func elementValues(f *protogen.Field, checks []*model.Check) []any {
-	about := slices.DeleteFunc(slices.Clone(checks), func(c *model.Check) bool { return !c.Elements || c.Path.Leaf() != f })
+	about := slice.Filter(checks, func(c *model.Check) bool { return c.Elements && c.Path.Leaf() == f })
 	out := scalars(f, about)
 	slices.SortStableFunc(out, func(a, b any) int { return broken(about, a) - broken(about, b) })
 	return out

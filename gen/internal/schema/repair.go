@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // mostRepairs is the number of values that [Repair] sets at most.
@@ -19,8 +20,8 @@ const mostRepairs = 200
 // checks. It reports whether it found such values.
 func Repair(s *model.Scope, message map[string]any, apart ...*model.Check) bool {
 	for range mostRepairs {
-		broken := slices.DeleteFunc(Evaluate(s, message).Violations, func(v Violation) bool {
-			return slices.ContainsFunc(apart, func(c *model.Check) bool { return same(c, v.Check) })
+		broken := slice.Filter(Evaluate(s, message).Violations, func(v Violation) bool {
+			return !slices.ContainsFunc(apart, func(c *model.Check) bool { return same(c, v.Check) })
 		})
 		if len(broken) == 0 {
 			return true
@@ -40,12 +41,9 @@ func same(a, b *model.Check) bool {
 // repair sets a value that breaks no rule about the field. Messages in it may break others.
 func (v Violation) repair() bool {
 	path := v.Check.Path
-	about := &model.Scope{Message: v.scope.Message}
-	for _, c := range v.scope.Checks {
-		if c.Path.InViolation() == path.InViolation() {
-			about.Checks = append(about.Checks, c)
-		}
-	}
+	about := &model.Scope{Message: v.scope.Message, Checks: slice.Filter(v.scope.Checks, func(c *model.Check) bool {
+		return c.Path.InViolation() == path.InViolation()
+	})}
 	for _, x := range Candidates(path.Last(), about.Checks) {
 		Set(v.message, path.Steps, x)
 		if len(Evaluate(about, v.message).Violations) == 0 {

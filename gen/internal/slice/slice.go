@@ -10,6 +10,17 @@ func Map[T, R any](list []T, f func(T) R) []R {
 	return out
 }
 
+// Filter returns the elements of a list that keep returns true for.
+func Filter[T any](list []T, keep func(T) bool) []T {
+	var out []T
+	for _, x := range list {
+		if keep(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // FlatMap returns the elements of f(x) for each element x of a list.
 func FlatMap[T, R any](list []T, f func(T) []R) []R {
 	var out []R
