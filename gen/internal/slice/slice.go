@@ -23,7 +23,7 @@ func Filter[T any](list []T, keep func(T) bool) []T {
 
 // FlatMap returns the elements of f(x) for each element x of a list.
 func FlatMap[T, R any](list []T, f func(T) []R) []R {
-	var out []R
+	out := make([]R, 0, len(list))
 	for _, x := range list {
 		out = append(out, f(x)...)
 	}
