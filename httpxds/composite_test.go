@@ -1,6 +1,7 @@
 package httpxds_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -147,6 +148,73 @@ func TestClientCompositeFilterOfServers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `HTTP filter "cors": the filter does not run on this side (A103)`) {
 		t.Errorf("a request whose filter is for servers: %v", err)
 	}
+}
+
+// No form of a path or a header gets past the rules in an action: those for /admin, and those for all requests without the key.
+func TestRBACInComposite(t *testing.T) {
+	const rules = `rules { action: DENY policies { key: "p" value { principals { any: true } permissions { any: true } } } }`
+	const action = `action { name: "a" typed_config { [type.googleapis.com/envoy.extensions.filters.http.composite.v3.ExecuteFilterAction] {
+		typed_config { name: "r" typed_config { [type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC] { ` + rules + ` } } } } } }`
+	compare := func(header, value string) string {
+		return fmt.Sprintf(`single_predicate { input { name: "i" typed_config { [type.googleapis.com/envoy.type.matcher.v3.HttpRequestHeaderMatchInput] {
+			header_name: %q } } } value_match { %s } }`, header, value)
+	}
+	matcher := fmt.Sprintf(`xds_matcher { matcher_list { matchers { predicate { or_matcher { predicate { %s } predicate { not_matcher { %s } } } } on_match { %s } } } }`,
+		compare(":path", `prefix: "/admin"`), compare("X-Key", `exact: "secret"`), action)
+	const key = "X-Key: secret\r\n"
+	for _, tt := range []struct {
+		opts    []httpxds.ServerOption
+		slashes int // the status of paths with escaped slashes
+	}{{nil, http.StatusBadRequest}, {[]httpxds.ServerOption{httpxds.WithEscapedSlashes()}, http.StatusForbidden}} {
+		s := newSite(t, http.HandlerFunc(echo), "", nil, tt.opts...)
+		s.listen(chain("one", hosts(onRoute("", ""))+composite(matcher)))
+		s.serving("")
+		for _, r := range []struct {
+			line, rest string
+			want       int
+		}{
+			{"GET /", key, http.StatusOK},
+			{"GET /", "x-kEY:\tsecret \r\n", http.StatusOK},
+			{"GET /public/admin", key, http.StatusOK},
+			{"GET /admin", key, http.StatusForbidden},
+			{"GET /%61dmin?q", key, http.StatusForbidden},
+			{"GET //admin", key, http.StatusForbidden},
+			{"GET /./admin", key, http.StatusForbidden},
+			{"GET /public/%2e%2E/admin", key, http.StatusForbidden},
+			{"GET http://other/admin", key, http.StatusForbidden},
+			{"CONNECT //admin", key, http.StatusForbidden},
+			{"GET /public%2F..%2fadmin", key, tt.slashes},
+			{"GET /public\\..\\admin", key, tt.slashes},
+			{"GET /%2Fadmin", key, tt.slashes},
+			{"GET /", "", http.StatusForbidden},
+			{"GET /", "X-Key:\r\n", http.StatusForbidden},
+			{"GET /", "X-Key: Secret\r\n", http.StatusForbidden},
+			{"GET /", "X_Key: secret\r\n", http.StatusForbidden},
+			{"GET /", key + key, http.StatusForbidden},
+			{"POST /", "Transfer-Encoding: chunked\r\nTrailer: X-Key\r\n\r\n0\r\n" + key, http.StatusForbidden},
+			{"GET /", "Connection: Upgrade\r\nUpgrade: websocket\r\n", http.StatusForbidden},
+			{"CONNECT host:80", "", http.StatusForbidden},
+			{"OPTIONS *", "", http.StatusForbidden},
+		} {
+			if got := s.raw(r.line + " HTTP/1.1\r\nHost: h\r\n" + r.rest + "\r\n"); got != r.want {
+				t.Errorf("%q, %q gets %d; want %d", r.line, r.rest, got, r.want)
+			}
+		}
+	}
+}
+
+// raw returns the status of the response to a request of HTTP/1.1.
+func (s *site) raw(request string) int {
+	s.Helper()
+	c, err := new(net.Dialer).DialContext(s.ctx, "tcp", s.addr)
+	check(s, err)
+	defer c.Close()
+	_, err = io.WriteString(c, request)
+	check(s, err)
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	check(s, err)
+	check(s, response.Body.Close())
+	return response.StatusCode
 }
 
 // A matcher chooses the filters of each request that a server receives. The path is the one that the handler serves.
