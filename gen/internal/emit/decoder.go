@@ -26,7 +26,7 @@ func (e *emitter) decodeFunctions() []jen.Code {
 	if len(e.pkg.Update.Fields) > 0 {
 		out = append(out, e.decodeUpdate())
 	}
-	for _, s := range e.structs() {
+	for _, s := range e.pkg.All() {
 		if s != e.pkg.Update {
 			out = append(out, e.decodeStruct(s))
 		}

@@ -94,11 +94,6 @@ func newEmitter(p *model.Package) *emitter {
 	return e
 }
 
-// structs are the update and all other structs.
-func (e *emitter) structs() []*model.Struct {
-	return slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs)
-}
-
 // An artefact is the declarations of one file.
 type artefact struct {
 	name string

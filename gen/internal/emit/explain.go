@@ -24,7 +24,7 @@ func Explain(p *model.Package) ([]byte, error) {
 		name = string(p.NameField.Desc.Name())
 	}
 	fmt.Fprintf(&x.out, "package %s: %s, named by %s\n", p.Name, p.Message.Desc.FullName(), name)
-	for _, s := range x.structs() {
+	for _, s := range x.pkg.All() {
 		x.structure(w, s)
 	}
 	for _, enum := range p.Enums {
@@ -195,7 +195,7 @@ type ruleRow struct {
 // ruleRows returns the rules in the order of their violations.
 func (x *explainer) ruleRows() []ruleRow {
 	var rows []ruleRow
-	for _, s := range x.structs() {
+	for _, s := range x.pkg.All() {
 		if s.Rules != nil {
 			prefix := ""
 			if s != x.pkg.Update {

@@ -35,7 +35,7 @@ func (e *emitter) hookTypes() []jen.Code {
 
 func (e *emitter) hooks() []hookType {
 	var out []hookType
-	for _, s := range e.structs() {
+	for _, s := range e.pkg.All() {
 		for _, f := range s.Fields {
 			if h, ok := f.Value.(model.HookOf); ok {
 				out = append(out, hookType{h.Hook.Func, e.valueHook(h.Hook, s.Message), "hook of field " + f.Name})
@@ -49,8 +49,9 @@ func (e *emitter) hooks() []hookType {
 			}
 		}
 	}
-	if e.pkg.Update.Rules != nil {
-		out = e.validateHooks(out, e.pkg.Update.Rules)
+	for _, s := range e.pkg.Update.Rules.All() {
+		hooks := slice.Filter(s.Checks, func(c *model.Check) bool { return c.Rule == nil })
+		out = append(out, slice.Map(hooks, e.validateHook)...)
 	}
 	ofUpdate := e.Src("func(*resource.DecodeContext, *Update, *resource.Violations)")
 	out = append(out, slice.Map(e.pkg.Checkers, func(name string) hookType { return hookType{name, ofUpdate, "hook that checks the update"} })...)
@@ -78,17 +79,8 @@ func (e *emitter) hookParams(h model.Hook, of *protogen.Message) jen.Code {
 	})...)
 }
 
-func (e *emitter) validateHooks(out []hookType, s *model.Scope) []hookType {
-	for _, c := range s.Checks {
-		if c.Rule != nil {
-			continue
-		}
-		of := c.Path.Message()
-		t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", e.hookParams(c.Hook, of))
-		out = append(out, hookType{c.Hook.Func, t, "hook that validates " + model.Short(of)})
-	}
-	for _, u := range s.Under {
-		out = e.validateHooks(out, u.Scope)
-	}
-	return out
+func (e *emitter) validateHook(c *model.Check) hookType {
+	of := c.Path.Message()
+	t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", e.hookParams(c.Hook, of))
+	return hookType{c.Hook.Func, t, "hook that validates " + model.Short(of)}
 }

@@ -69,17 +69,17 @@ func (g callGraph) reach(name string, seen map[string]bool) needs {
 // findNeeds returns the parameters of every function, by its name.
 func (e *emitter) findNeeds() map[string]needs {
 	g := make(callGraph)
-	for _, s := range e.structs() {
+	for _, s := range e.pkg.All() {
 		name := e.decodeName(s)
 		for _, d := range s.Fields {
 			e.addField(g, name, s, d)
 		}
 		g.add(name, needsContext.when(s.Keep != nil && s.Keep.Profile != "" || s.Stop != nil && s.Stop.Profile != ""))
-		if s.Rules != nil {
-			addScope(g, s.Rules)
-			if s != e.pkg.Update {
-				g.add(name, 0, s.Rules.Func)
-			}
+		for _, rules := range s.Rules.All() {
+			addScope(g, rules)
+		}
+		if s.Rules != nil && s != e.pkg.Update {
+			g.add(name, 0, s.Rules.Func)
 		}
 	}
 	if len(e.pkg.GoChecks) > 0 {
@@ -143,7 +143,6 @@ func addScope(g callGraph, s *model.Scope) {
 	}
 	for _, u := range s.Under {
 		g.add(s.Func, needsContext.when(!u.When.Context.Empty()), u.Scope.Func)
-		addScope(g, u.Scope)
 	}
 }
 
@@ -165,7 +164,7 @@ func (e *emitter) fillsPlace(s *model.Struct) bool {
 	if e.views == nil || s == e.pkg.Update || s.Keep != nil || e.isLiteral(s) {
 		return false
 	}
-	for _, in := range e.structs() {
+	for _, in := range e.pkg.All() {
 		for _, d := range in.Fields {
 			if v, ok := d.Value.(model.StructOf); ok && v.Struct == s && (!d.List || d.Optional || d.Ref != "" || v.Any != nil) {
 				return false

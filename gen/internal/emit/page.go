@@ -22,7 +22,7 @@ func Page(p *model.Package, folder string) ([]byte, error) {
 	for _, line := range properties(p) {
 		fmt.Fprintf(&x.out, "- %s\n", line)
 	}
-	for _, s := range x.structs() {
+	for _, s := range x.pkg.All() {
 		x.section(s)
 	}
 	x.enumTables()

@@ -22,7 +22,7 @@ func (e *emitter) update() []jen.Code {
 		e.documented(doc+"\n\nIt is immutable and safe to share.", "type Update struct {\n$\n}", fields),
 		e.Src("var _ resource.Update = (*Update)(nil)"),
 	}
-	for _, s := range e.structs() {
+	for _, s := range e.pkg.All() {
 		if s != e.pkg.Update {
 			out = append(out, e.structType(s)...)
 		}

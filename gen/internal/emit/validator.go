@@ -42,10 +42,8 @@ type GoCoder interface {
 // validator writes the functions that check rules.
 func (e *emitter) validator() []jen.Code {
 	var out []jen.Code
-	for _, s := range e.structs() {
-		if s.Rules != nil {
-			out = append(out, e.scope(s.Rules, s == e.pkg.Update)...)
-		}
+	for _, s := range e.pkg.All() {
+		out = append(out, slice.Map(s.Rules.All(), func(rules *model.Scope) jen.Code { return e.scope(rules, rules == e.pkg.Update.Rules) })...)
 	}
 	if len(e.pkg.GoChecks) > 0 {
 		out = append(out, e.goChecks())
@@ -67,9 +65,8 @@ func (e *emitter) Pattern(p string) string {
 
 func (e *emitter) patternName(i int) string { return e.named(fmt.Sprint("rulePattern", i+1)) }
 
-// scope writes the function that checks one message, and those for the messages
-// in its repeated fields.
-func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
+// scope writes the function that checks one message.
+func (e *emitter) scope(s *model.Scope, root bool) jen.Code {
 	f := e.fn(s.Func, root)
 	body := f.checks(s.Checks)
 	for _, u := range s.Under {
@@ -79,9 +76,7 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 		})
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
 	}
-	doc := "checks the rules about one " + model.Short(s.Message) + "."
-	inner := slice.FlatMap(s.Under, func(u *model.Under) []jen.Code { return e.scope(u.Scope, false) })
-	return append([]jen.Code{f.declare(doc, "", "m", e.view(s.Message), "", body)}, inner...)
+	return f.declare("checks the rules about one "+model.Short(s.Message)+".", "", "m", e.view(s.Message), "", body)
 }
 
 // checks writes checks of the message m. Those in an inner message that may be absent are in one statement, in
@@ -189,7 +184,7 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 // or hook that reads the Duration reports that itself.
 func (f *Func) orInvalid(x jen.Code, p model.Path, broken jen.Code) jen.Code {
 	full := model.Path{From: cmp.Or(f.base.From, p.From), Steps: slices.Concat(f.base.Steps, p.Steps)}
-	if p.Class() != model.Duration || slices.ContainsFunc(f.structs(), func(s *model.Struct) bool { return s.Message == full.From && reads(s, full.String()) }) {
+	if p.Class() != model.Duration || slices.ContainsFunc(f.pkg.All(), func(s *model.Struct) bool { return s.Message == full.From && reads(s, full.String()) }) {
 		return broken
 	}
 	return f.Or(f.Src("!$.IsValid()", x), broken)

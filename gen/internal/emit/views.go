@@ -40,7 +40,7 @@ func (e *emitter) findViews() *views {
 			}
 		}
 	}
-	for _, s := range e.structs() {
+	for _, s := range e.pkg.All() {
 		add(s.Message)
 	}
 	slices.SortFunc(v.messages, func(a, b *protogen.Message) int { return cmp.Compare(a.Desc.FullName(), b.Desc.FullName()) })

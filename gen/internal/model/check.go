@@ -28,7 +28,7 @@ func (b *builder) recursion() {
 		}
 		done[s] = true
 	}
-	for _, s := range append([]*Struct{b.pkg.Update}, b.pkg.Structs...) {
+	for _, s := range b.pkg.All() {
 		visit(s, nil)
 	}
 }
@@ -171,7 +171,7 @@ func (b *builder) nameScopes(all []declaration) []declaration {
 			name(u.Scope, s.Func+camel(strings.ReplaceAll(u.Path.String(), ".", "_")), pos)
 		}
 	}
-	for _, s := range append([]*Struct{b.pkg.Update}, b.pkg.Structs...) {
+	for _, s := range b.pkg.All() {
 		if s.Rules != nil {
 			base := "validate"
 			if s != b.pkg.Update {

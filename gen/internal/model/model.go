@@ -42,6 +42,9 @@ type Package struct {
 	pickPos []diag.Pos
 }
 
+// All returns the update and all other structs.
+func (p *Package) All() []*Struct { return append([]*Struct{p.Update}, p.Structs...) }
+
 // Struct is a Go struct that is made of one message.
 type Struct struct {
 	diag.Pos
@@ -238,7 +241,7 @@ func (p *Package) FirstUse(proto string) diag.Pos {
 		}
 		return s.Field.Enum != nil && s.Field.Enum.Desc.ParentFile().Path() == proto
 	}
-	for _, s := range append([]*Struct{p.Update}, p.Structs...) {
+	for _, s := range p.All() {
 		for _, f := range s.Fields {
 			if slices.ContainsFunc(f.Paths, func(p Path) bool { return slices.ContainsFunc(p.Steps, inFile) }) {
 				return f.Pos

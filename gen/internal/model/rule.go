@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/annotation"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // RuleKind is a kind of rule. Package rule has one file for each.
@@ -76,6 +77,14 @@ type Scope struct {
 	Func    string // the name of the function that makes the checks
 	Checks  []*Check
 	Under   []*Under
+}
+
+// All returns the scope and those in it, each before those in it. There are none if s is nil.
+func (s *Scope) All() []*Scope {
+	if s == nil {
+		return nil
+	}
+	return append([]*Scope{s}, slice.FlatMap(s.Under, func(u *Under) []*Scope { return u.Scope.All() })...)
 }
 
 // Under is a repeated message field whose elements are checked.
