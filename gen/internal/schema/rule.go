@@ -59,13 +59,10 @@ func value(c *model.Check, r Value) (object, bool) {
 
 // elements returns the schema of a list or map for a schema of its elements at a path.
 func elements(p model.Path, s object) (object, bool) {
-	switch last := p.Last(); {
-	case last.Part == nil:
-		return object{"items": s}, true
-	case last.Key():
+	if p.Last().Key() {
 		return object{"propertyNames": s}, p.Class() == model.String // other keys are quoted
 	}
-	return object{"additionalProperties": s}, true
+	return repeated(p.Last(), s), true
 }
 
 // Present returns the schema of messages with a value at a path. It is false if a value in the path is

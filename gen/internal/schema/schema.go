@@ -115,28 +115,30 @@ func picks(steps []model.Step) bool {
 // they are repeated.
 func inside(steps []model.Step, inner object) object {
 	if len(steps) > 0 {
-		switch f := steps[len(steps)-1].Field; {
-		case f.Desc.IsMap():
-			inner = object{"additionalProperties": inner}
-		case f.Desc.IsList():
-			inner = object{"items": inner}
-		}
+		inner = repeated(steps[len(steps)-1], inner)
 	}
 	return below(steps, inner, false)
+}
+
+// repeated returns the schema of a list or map for a schema of its elements. That of another field stays as it is.
+func repeated(s model.Step, inner object) object {
+	switch {
+	case s.Field.Desc.IsMap():
+		return object{"additionalProperties": inner}
+	case s.Field.Desc.IsList():
+		return object{"items": inner}
+	}
+	return inner
 }
 
 // below returns the schema of a message for a schema of the values at a path. If required, all fields
 // of the path must be present.
 func below(steps []model.Step, inner object, required bool) object {
 	for i, step := range slices.Backward(steps) {
-		f := step.Field
-		switch {
-		case f.Desc.IsMap() && i < len(steps)-1:
-			inner = object{"additionalProperties": inner}
-		case f.Desc.IsList() && i < len(steps)-1:
-			inner = object{"items": inner}
+		if i < len(steps)-1 {
+			inner = repeated(step, inner)
 		}
-		name := string(f.Desc.Name())
+		name := string(step.Field.Desc.Name())
 		inner = object{"properties": object{name: inner}}
 		if required {
 			inner["required"] = []string{name}

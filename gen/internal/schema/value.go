@@ -181,23 +181,21 @@ func fulfils(s object, x any) (ok, known bool) {
 func keeps(key string, limit, x any) (ok, known bool) {
 	text, _ := x.(string)
 	switch key {
+	case "minLength", "maxLength":
+		x = utf8.RuneCountInString(text)
+	case "minBytes", "maxBytes":
+		x = size(x)
+	}
+	switch key {
 	case "pattern":
 		re, err := regexp.Compile(limit.(string))
 		return err == nil && re.MatchString(text), err == nil
-	case "minLength":
-		return utf8.RuneCountInString(text) >= limit.(int), true
-	case "maxLength":
-		return utf8.RuneCountInString(text) <= limit.(int), true
-	case "minBytes":
-		return size(x) >= limit.(int), true
-	case "maxBytes":
-		return size(x) <= limit.(int), true
 	case "uniqueItems":
 		list, _ := x.([]any)
 		return repetition(list) == 0, true
-	case "minimum", "minItems", "minProperties":
+	case "minimum", "minItems", "minProperties", "minLength", "minBytes":
 		return number(x) >= number(limit), true
-	case "maximum", "maxItems", "maxProperties":
+	case "maximum", "maxItems", "maxProperties", "maxLength", "maxBytes":
 		return number(x) <= number(limit), true
 	case "exclusiveMinimum":
 		return number(x) > number(limit), true
