@@ -137,34 +137,24 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 		return err
 	}
 	found := readStatic(listed)
-	defined := definedIn(found)
+	defined, described := definedIn(found), make(map[string]bool) // by import path
+	for path, f := range found {
+		if described[f.importPath] = true; files[path].proto == nil {
+			files[path] = f
+		}
+	}
 	for _, p := range listed {
 		x.packages[p.ImportPath] = p
 		for _, m := range packages[p.ImportPath] {
 			switch {
 			case p.Error != nil:
 				x.fail(m, fmt.Errorf("%w for %s: %s", ErrNoGoPackage, m, p.problem()))
-			case defined[m] == "" && !has(found, p.ImportPath):
+			case defined[m] == "" && !described[p.ImportPath]:
 				x.fail(m, fmt.Errorf("%w for %s: the source of %s has no descriptor that protoc-gen-go wrote; give a descriptor set", ErrNoGoPackage, m, p.ImportPath))
 			}
 		}
 	}
-	for path, f := range found {
-		if _, ok := files[path]; !ok {
-			files[path] = f
-		}
-	}
 	return nil
-}
-
-// has reports whether a file is of a Go package.
-func has(files map[string]file, importPath string) bool {
-	for _, f := range files {
-		if f.importPath == importPath {
-			return true
-		}
-	}
-	return false
 }
 
 // fail records why a message is missing. The first reason is kept.
