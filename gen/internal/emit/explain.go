@@ -37,7 +37,9 @@ func Explain(p *model.Package) ([]byte, error) {
 	if len(p.Unruled) > 0 {
 		fmt.Fprintf(w, "\nannotations without a rule\n  %s\n", strings.Join(p.Unruled, "\n  "))
 	}
-	x.hooks(w)
+	if hooks := x.signatures(); len(hooks) > 0 {
+		fmt.Fprintf(w, "\nhooks\n  %s\n", strings.Join(hooks, "\n  "))
+	}
 	if err := w.Flush(); err != nil {
 		return nil, fmt.Errorf("emit: %w", err)
 	}
@@ -224,17 +226,10 @@ func scopeRules(s *model.Scope, prefix string, at []string) []ruleRow {
 	return rows
 }
 
-// hooks prints the functions that must be written by hand.
-func (x *explainer) hooks(w *tabwriter.Writer) {
-	if all := x.signatures(); len(all) > 0 {
-		fmt.Fprintf(w, "\nhooks\n  %s\n", strings.Join(all, "\n  "))
-	}
-}
-
 // signatures are the hooks, each once.
 func (x *explainer) signatures() []string {
 	var out []string
-	for _, h := range x.emitter.hooks() {
+	for _, h := range x.hooks() {
 		if signature := strings.Replace(x.typeSource(h.typ), "func(", "func "+h.name+"(", 1); !slices.Contains(out, signature) {
 			out = append(out, signature)
 		}

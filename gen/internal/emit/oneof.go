@@ -38,11 +38,7 @@ func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) 
 	var init jen.Code
 	if c.Path != nil && c.Path.Message() != nil && c.Hook == nil {
 		x, at = jen.Id("x"), f.Here().Below(*c.Path)
-		init = f.Src("x := $", f.Get("m", *c.Path))
-		conds = append(conds, f.Src("x != nil"))
-		if !defaultCond(c) {
-			conds = append(conds, f.conds("m", c.When)...)
-		}
+		init, conds = f.caseConds(c)
 	} else {
 		init, conds = f.sharedConds(c.When)
 	}
@@ -75,10 +71,13 @@ func (f *Func) sharedConds(c model.Cond) (init jen.Code, conds []jen.Code) {
 	return f.Src("x := $", f.Get("m", at)), f.CondsAt("m", c, "x", at)
 }
 
-// defaultCond reports whether the case's condition is that its message is there.
-func defaultCond(c *model.Case) bool {
-	w := c.When
-	return w.Context.Empty() && len(w.Tests) == 1 && w.Tests[0].Kind == model.Present && w.Tests[0].Path.String() == c.Path.String()
+// caseConds are the conditions of a case of a message, which init declares as x.
+func (f *Func) caseConds(c *model.Case) (init jen.Code, conds []jen.Code) {
+	init, conds = f.Src("x := $", f.Get("m", *c.Path)), []jen.Code{f.Src("x != nil")}
+	if w := c.When; w.Context.Empty() && len(w.Tests) == 1 && w.Tests[0].Kind == model.Present && w.Tests[0].Path.String() == c.Path.String() {
+		return init, conds // it has no other one
+	}
+	return init, append(conds, f.conds("m", c.When)...)
 }
 
 // sameAny are the cases that open the same Any under the same condition.
@@ -96,12 +95,8 @@ func lastOfAny(o *model.Oneof, i int, same []*model.Case) bool {
 // anyCases writes the cases of one Any: another message than theirs is a
 // violation, and no later case is tried.
 func (f *Func) anyCases(cases []*model.Case, last bool) jen.Code {
-	path := *cases[0].Path
-	at := f.Here().Below(path)
-	conds := []jen.Code{f.Src("x != nil")}
-	if !defaultCond(cases[0]) {
-		conds = append(conds, f.conds("m", cases[0].When)...)
-	}
+	at := f.Here().Below(*cases[0].Path)
+	init, conds := f.caseConds(cases[0])
 	body := f.openCase(cases[0], at)
 	if len(cases) > 1 {
 		name := func(c *model.Case) string { return string(c.Any.Desc.FullName()) }
@@ -113,7 +108,7 @@ func (f *Func) anyCases(cases []*model.Case, last bool) jen.Code {
 	if !last {
 		body = append(body, f.Src("return nil"))
 	}
-	return f.If(f.Src("x := $", f.Get("m", path)), f.And(conds...), body...)
+	return f.If(init, f.And(conds...), body...)
 }
 
 // anyName is the name of the message in the Any x or, where that may be typed, of the

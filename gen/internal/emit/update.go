@@ -98,9 +98,9 @@ func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 	if n := len(names); n > 1 {
 		cases = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 	}
-	out := []jen.Code{e.documented(o.Name+" is "+cases+".", "type $ interface {\nis$()\n}", o.Name, o.Name)}
+	decl := e.documented(o.Name+" is "+cases+".", "type $ interface {\nis$()\n}", o.Name, o.Name)
 	hooks := slice.Filter(o.Cases, func(c *model.Case) bool { return c.Hook != nil })
-	return append(out, slice.Map(hooks, func(c *model.Case) jen.Code { return e.marker(c.Type, o) })...)
+	return append([]jen.Code{decl}, slice.Map(hooks, func(c *model.Case) jen.Code { return e.marker(c.Type, o) })...)
 }
 
 // structType writes a struct, and the methods that make it a case of oneofs.

@@ -102,13 +102,12 @@ type uniqueKey struct {
 
 // Code implements [emit.Coder].
 func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
-	keys := make([]uniqueKey, len(r.keys))
-	if len(r.keys) == 0 {
-		keys = []uniqueKey{{typ: f.ScalarType(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
-	}
 	taken := make(model.Names) // a_b.c and a.b_c look alike
-	for i, p := range r.keys {
-		keys[i] = uniqueKey{taken.Take(keyField(p)), f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
+	keys := slice.Map(r.keys, func(p model.Path) uniqueKey {
+		return uniqueKey{taken.Take(keyField(p)), f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
+	})
+	if len(keys) == 0 {
+		keys = []uniqueKey{{typ: f.ScalarType(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
 	}
 	violated := *c
 	violated.Rule = r.inViolation()
