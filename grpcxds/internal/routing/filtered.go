@@ -320,7 +320,10 @@ func (f *filteredStream) RecvMsg(m any) error {
 	f.header, f.trailer = header, trailer
 	f.mu.Unlock()
 	f.end(eofIsNil(err))
-	return err
+	if err != nil {
+		return f.result() // the call may have ended while the program received
+	}
+	return nil
 }
 
 // result returns the result of a call that is over.

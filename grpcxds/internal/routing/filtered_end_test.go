@@ -198,3 +198,36 @@ type failingSender struct {
 }
 
 func (s failingSender) SendMsg(any) error { return s.err }
+
+// TestStreamThatFailsToSendWhileItReceives expects the program to receive the error of a filter that has ended the call, instead of
+// the end of the rest of the call.
+func TestStreamThatFailsToSendWhileItReceives(t *testing.T) {
+	w, s, _ := newSpyWorld(t, "")
+	receiving := make(chan struct{})
+	s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+		inner, err := next(ctx)
+		return receiver{failingSender{inner, status.Error(codes.DataLoss, "lost")}, receiving}, err
+	}
+	stream, err := w.open(soon(t), "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan error)
+	go func() { received <- stream.RecvMsg(new(wrapperspb.StringValue)) }()
+	<-receiving
+	sent := stream.SendMsg(wrapperspb.String("?"))
+	if err := <-received; status.Code(sent) != codes.DataLoss || status.Code(err) != codes.DataLoss {
+		t.Errorf("the program sends with %v and receives %v; want %v", sent, err, codes.DataLoss)
+	}
+}
+
+// A receiver tells when it receives.
+type receiver struct {
+	failingSender
+	receiving chan<- struct{}
+}
+
+func (r receiver) RecvMsg(m any) error {
+	close(r.receiving)
+	return r.failingSender.RecvMsg(m)
+}
