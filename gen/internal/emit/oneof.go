@@ -73,11 +73,11 @@ func (f *Func) sharedConds(c model.Cond) (init jen.Code, conds []jen.Code) {
 
 // caseConds are the conditions of a case of a message, which init declares as x.
 func (f *Func) caseConds(c *model.Case) (init jen.Code, conds []jen.Code) {
-	init, conds = f.Src("x := $", f.Get("m", *c.Path)), []jen.Code{f.Src("x != nil")}
-	if w := c.When; w.Context.Empty() && len(w.Tests) == 1 && w.Tests[0].Kind == model.Present && w.Tests[0].Path.String() == c.Path.String() {
-		return init, conds // it has no other one
+	w := c.When
+	if !w.Context.Empty() || len(w.Tests) != 1 || w.Tests[0].Kind != model.Present || w.Tests[0].Path.String() != c.Path.String() {
+		conds = f.conds("m", w) // it is not only that there is the message
 	}
-	return init, append(conds, f.conds("m", c.When)...)
+	return f.Src("x := $", f.Get("m", *c.Path)), append([]jen.Code{f.Src("x != nil")}, conds...)
 }
 
 // sameAny are the cases that open the same Any under the same condition.
