@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -158,7 +159,6 @@ func parse(in []Descriptor) ([]*unit, error) {
 func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.Index, error) {
 	indexes := make(map[string]*protoindex.Index)
 	configs := make(map[string]*protoindex.Config)
-	var roots []string
 	for _, u := range units {
 		root := u.module.root
 		if in.Index != nil {
@@ -167,13 +167,12 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 		}
 		if configs[root] == nil {
 			configs[root] = &protoindex.Config{Dir: filepath.Dir(u.in.Path), Sets: in.Sets}
-			roots = append(roots, root)
 		}
 		if u.bag.Len() == 0 {
 			configs[root].Wants = append(configs[root].Wants, model.Messages(u.tree)...)
 		}
 	}
-	for _, root := range roots {
+	for _, root := range slices.Sorted(maps.Keys(configs)) {
 		index, err := protoindex.Load(ctx, *configs[root])
 		if err != nil {
 			return nil, fmt.Errorf("gen: %w", err)

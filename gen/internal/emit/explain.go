@@ -111,7 +111,7 @@ func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
 // source describes the source of a field's value and its conversions.
 func source(f *model.Field) []string {
 	var out []string
-	from := strings.Join(PathTexts(f.Paths), ", ")
+	from := strings.Join(Texts(f.Paths), ", ")
 	switch v := f.Value.(type) {
 	case model.Converted:
 		out = append(out, "as "+v.Conversion.Name)
@@ -124,7 +124,7 @@ func source(f *model.Field) []string {
 			out = append(out, "any other number is "+v.Enum.Otherwise.Name)
 		}
 	case model.HookOf:
-		from = "returned by " + v.Hook.Func + "(" + strings.Join(PathTexts(v.Hook.Needs), ", ") + ")"
+		from = "returned by " + v.Hook.Func + "(" + strings.Join(Texts(v.Hook.Needs), ", ") + ")"
 	case model.InlineOf:
 		out = append(out, "an inlined "+string(v.Message.Desc.FullName()))
 	}

@@ -36,16 +36,7 @@ func withReason(text string, when model.Cond, why string) string {
 		}
 		conds = append(conds, "the resource's name is "+kind)
 	}
-	for _, t := range when.Tests {
-		switch t.Kind {
-		case model.Present:
-			conds = append(conds, t.Path.String()+" is set")
-		case model.Absent:
-			conds = append(conds, t.Path.String()+" is not set")
-		case model.Equals:
-			conds = append(conds, t.Path.String()+" is "+t.Value.Text)
-		}
-	}
+	conds = append(conds, Texts(when.Tests)...)
 	if len(conds) > 0 {
 		text += " when " + strings.Join(conds, " and ")
 	}
@@ -55,7 +46,7 @@ func withReason(text string, when model.Cond, why string) string {
 	return text
 }
 
-// PathTexts are paths as they are written.
-func PathTexts[T fmt.Stringer](paths []T) []string {
-	return slice.Map(paths, T.String)
+// Texts are paths or tests as they are written.
+func Texts[T fmt.Stringer](list []T) []string {
+	return slice.Map(list, T.String)
 }

@@ -69,9 +69,6 @@ func (c *Case) takes(other *Case) bool {
 	})
 }
 
-// SameCond reports whether two conditions are the same.
-func SameCond(a, b Cond) bool { return a.key() == b.key() }
-
 func (b *builder) oneofCase(s *Struct, d *descriptor.Case) *Case {
 	c := &Case{Pos: d.Case.Pos, Type: d.Case.Value}
 	m := b.caseMessage(s, c, d)

@@ -120,6 +120,18 @@ type Test struct {
 	Value Literal // of Equals
 }
 
+// String is the test as violations state it.
+func (t Test) String() string {
+	switch t.Kind {
+	case Present:
+		return t.Path.String() + " is set"
+	case Absent:
+		return t.Path.String() + " is not set"
+	default:
+		return t.Path.String() + " is " + t.Value.Text
+	}
+}
+
 // Cond holds when all of its tests hold.
 type Cond struct {
 	Tests []Test

@@ -1,8 +1,7 @@
 package model
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
@@ -65,17 +64,11 @@ func (s *Scope) under(p Path, when Cond) *Scope {
 	return u.Scope
 }
 
-// key tells conditions apart.
-func (c Cond) key() string {
-	var k strings.Builder
-	for _, t := range c.Tests {
-		fmt.Fprintf(&k, "%d %s %s;", t.Kind, t.Path, t.Value.Text)
-	}
-	if c.Xdstp != nil {
-		fmt.Fprint(&k, *c.Xdstp)
-	}
-	k.WriteString(c.Profile + " " + c.Side)
-	return k.String()
+// SameCond reports whether two conditions are the same.
+func SameCond(a, b Cond) bool {
+	is := func(c Cond) bool { return c.Xdstp != nil && *c.Xdstp }
+	return slices.EqualFunc(a.Tests, b.Tests, func(a, b Test) bool { return a.Kind == b.Kind && a.String() == b.String() }) &&
+		(a.Xdstp == nil) == (b.Xdstp == nil) && is(a) == is(b) && a.Profile == b.Profile && a.Side == b.Side
 }
 
 // validateHook builds a hook that looks at messages, or notes one that checks or

@@ -41,7 +41,7 @@ func (r oneOf) Wording() string {
 	if len(r.members) == 1 {
 		return "must have " + r.members[0].String() + " set"
 	}
-	return "must have exactly one of " + strings.Join(emit.PathTexts(r.members), ", ") + " set"
+	return "must have exactly one of " + strings.Join(emit.Texts(r.members), ", ") + " set"
 }
 
 // Code checks that one member is set. It counts them unless at most one can be set, as in a

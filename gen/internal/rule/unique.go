@@ -70,7 +70,7 @@ func (r unique) Reach() model.Reach {
 
 // Wording implements [model.Rule].
 func (r unique) Wording() string {
-	keys := emit.PathTexts(r.keys)
+	keys := emit.Texts(r.keys)
 	for _, f := range r.fields {
 		keys = append(keys, cmp.Or(f.PathName(), f.Name))
 	}

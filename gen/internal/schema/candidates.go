@@ -41,9 +41,7 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		members := slices.SortedStableFunc(slices.Values(s.Oneof.Fields), func(a, b *protogen.Field) int {
 			return cmp.Compare(size(a), size(b))
 		})
-		for _, f := range members {
-			out = append(out, object{string(f.Desc.Name()): scalars(f, nil)[0]})
-		}
+		out = append(out, slice.Map(members, func(f *protogen.Field) any { return object{string(f.Desc.Name()): scalars(f, nil)[0]} })...)
 	case f.Desc.IsMap():
 		keys, values := elementValues(f.Message.Fields[0], checks), elementValues(f.Message.Fields[1], checks)
 		out = append(out, slice.Map(keys, func(key any) any { return object{fmt.Sprint(key): values[0]} })...)
@@ -70,13 +68,11 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 // Long returns long lists to try for the list at a path, near the limits of rules about it. They repeat the
 // first element in a message.
 func Long(message map[string]any, path []model.Step, checks []*model.Check) []any {
-	var out []any
-	if list, ok := get(message, path).([]any); ok && len(list) > 0 {
-		for _, n := range lengths(checks, mostElements+1, mostRepeated) {
-			out = append(out, slices.Repeat(list[:1], n))
-		}
+	list, _ := get(message, path).([]any)
+	if len(list) == 0 {
+		return nil
 	}
-	return out
+	return slice.Map(lengths(checks, mostElements+1, mostRepeated), func(n int) any { return slices.Repeat(list[:1], n) })
 }
 
 // fieldsOf are the fields of the message of a field, none if it has another type.
