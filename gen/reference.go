@@ -7,6 +7,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/rule"
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
@@ -30,43 +31,27 @@ func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
 	for _, m := range rule.Language() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", m.Name, m.Doc)
-		table(&b, "key", "value", "with other keys", "meaning")
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", m.Name, m.Doc)
+		emit.Table(&b, "key", "value", "with other keys", "meaning")
 		for _, k := range m.Keys {
-			row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
+			emit.Row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
 		}
 	}
-	b.WriteString("\n## Kinds of rules\n\nA rule has the keys of one kind.\n\n")
-	table(&b, "keys", "example", "wording of a violation")
+	b.WriteString("\n## Kinds of rules\n\nA rule has the keys of one kind.\n")
+	emit.Table(&b, "keys", "example", "wording of a violation")
 	for _, k := range rule.Kinds() {
 		keys := slice.Map(k.Keys, func(key descriptor.Key) string { return "`" + key.Name + "`" })
-		row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
+		emit.Row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
 	}
-	b.WriteString("\n## Conversions\n\nThe values of `as`.\n\n")
-	table(&b, "name", "reads", "Go type", "meaning")
+	b.WriteString("\n## Conversions\n\nThe values of `as`.\n")
+	emit.Table(&b, "name", "reads", "Go type", "meaning")
 	for _, c := range descriptor.Conversions() {
-		row(&b, "`"+c.Name+"`", "`"+string(c.Takes)+"`", "`"+c.GoType()+"`", c.Doc)
+		emit.Row(&b, "`"+c.Name+"`", "`"+string(c.Takes)+"`", "`"+c.GoType()+"`", c.Doc)
 	}
-	b.WriteString("\n## Diagnostics\n\nEach is reported as `file:line:column: message (hint) [code]`. Codes never change their meaning.\n\n")
-	table(&b, "code", "meaning")
+	b.WriteString("\n## Diagnostics\n\nEach is reported as `file:line:column: message (hint) [code]`. Codes never change their meaning.\n")
+	emit.Table(&b, "code", "meaning")
 	for _, c := range diag.Codes() {
-		row(&b, string(c.Code), c.Meaning)
+		emit.Row(&b, string(c.Code), c.Meaning)
 	}
 	return b.Bytes()
-}
-
-// table starts a table.
-func table(b *bytes.Buffer, columns ...string) {
-	row(b, columns...)
-	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
-}
-
-// row adds a row to a table. It escapes pipes, which end cells, and angle brackets, which
-// start HTML.
-func row(b *bytes.Buffer, cells ...string) {
-	escape := strings.NewReplacer("|", `\|`, "<", "&lt;")
-	for _, c := range cells {
-		b.WriteString("| " + escape.Replace(c) + " ")
-	}
-	b.WriteString("|\n")
 }

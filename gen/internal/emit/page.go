@@ -1,11 +1,13 @@
 package emit
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // PageHeaderStart is the start of every generated page.
@@ -65,12 +67,12 @@ func (x *explainer) section(s *model.Struct) {
 	if len(s.Fields) == 0 {
 		return
 	}
-	x.table("field", "Go type", "source", "meaning")
+	Table(&x.out, "field", "Go type", "source", "meaning")
 	for _, f := range s.Fields {
-		x.row("`"+f.Name+"`", "`"+x.typeSource(x.goType(f))+"`", strings.Join(source(f), "; "), f.Doc)
+		Row(&x.out, "`"+f.Name+"`", "`"+x.typeSource(x.goType(f))+"`", strings.Join(source(f), "; "), f.Doc)
 		if v, ok := f.Value.(model.OneofOf); ok {
 			for _, c := range v.Oneof.Cases {
-				x.row("", "`"+c.Type+"`", caseSource(c), "")
+				Row(&x.out, "", "`"+c.Type+"`", caseSource(c), "")
 			}
 		}
 	}
@@ -79,9 +81,9 @@ func (x *explainer) section(s *model.Struct) {
 func (x *explainer) enumTables() {
 	for _, enum := range x.pkg.Enums {
 		fmt.Fprintf(&x.out, "\n## %s\n\nFrom `%s`.\n", enum.Name, enum.Enum.Desc.FullName())
-		x.table("constant", "value")
+		Table(&x.out, "constant", "value")
 		for _, v := range enum.Values {
-			x.row("`"+v.Name+"`", "`"+string(v.Value.Desc.Name())+"`")
+			Row(&x.out, "`"+v.Name+"`", "`"+string(v.Value.Desc.Name())+"`")
 		}
 	}
 }
@@ -93,27 +95,27 @@ func (x *explainer) ruleTable() {
 		return
 	}
 	fmt.Fprint(&x.out, "\n## Rules\n\nA resource that breaks a rule is rejected.\n")
-	x.table("path", "rule", "profile", "reason")
+	Table(&x.out, "path", "rule", "profile", "reason")
 	for _, r := range rules {
 		at := r.at
 		if at != "" {
 			at = "`" + at + "`"
 		}
-		x.row(at, r.text, r.profile, r.why)
+		Row(&x.out, at, r.text, r.profile, r.why)
 	}
 }
 
-func (x *explainer) table(head ...string) {
-	fmt.Fprintln(&x.out)
-	x.row(head...)
-	x.row(slices.Repeat([]string{"---"}, len(head))...)
+// Table starts a table in Markdown.
+func Table(w *bytes.Buffer, head ...string) {
+	fmt.Fprintln(w)
+	Row(w, head...)
+	Row(w, slices.Repeat([]string{"---"}, len(head))...)
 }
 
-func (x *explainer) row(cells ...string) {
-	for i, c := range cells {
-		cells[i] = strings.NewReplacer("|", `\|`, "\n", " ").Replace(c)
-	}
-	fmt.Fprintf(&x.out, "| %s |\n", strings.Join(cells, " | "))
+// Row adds a row to a table. It escapes pipes, which end cells, and angle brackets, which start HTML.
+func Row(w *bytes.Buffer, cells ...string) {
+	escape := strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ")
+	fmt.Fprintf(w, "| %s |\n", strings.Join(slice.Map(cells, escape.Replace), " | "))
 }
 
 // wrapped is text in lines of at most 120 columns.
