@@ -80,8 +80,7 @@ func packageName(dir string, bag *diag.Bag) string {
 			return f.Name.Name
 		}
 	}
-	abs, err := filepath.Abs(dir)
-	if name := filepath.Base(abs); err == nil && token.IsIdentifier(name) {
+	if name := folderName(dir, ""); name != "" {
 		return name
 	}
 	bag.AddHint(diag.Pos{}, diag.BadIdentifier, "add a doc.go with a package clause", "the folder's name cannot be the name of a Go package")

@@ -161,14 +161,11 @@ func (r *Rule) String() string {
 	slices.Sort(args)
 	parts = append(parts, args...)
 	if r.When != nil {
-		var conds []string
+		conds := slice.Map(r.When.Equals, func(p Pair) string { return "equals " + p.Key.Value + ": " + p.Value.Value })
 		for key, list := range map[string][]Text{"present": r.When.Present, "absent": r.When.Absent} {
 			if len(list) > 0 {
 				conds = append(conds, key+": "+texts(list))
 			}
-		}
-		for _, p := range r.When.Equals {
-			conds = append(conds, "equals "+p.Key.Value+": "+p.Value.Value)
 		}
 		slices.Sort(conds)
 		parts = append(parts, "when: {"+strings.Join(conds, ", ")+"}")

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A Value is a rule about one value that JSON Schema can express.
@@ -170,11 +171,6 @@ func JSON(literals []model.Literal) (values []any, zero, ok bool) {
 
 // enumValues are the spellings of a number: itself and its names.
 func enumValues(e *protogen.Enum, number int32) []any {
-	values := []any{number}
-	for _, v := range e.Values {
-		if int32(v.Desc.Number()) == number {
-			values = append(values, string(v.Desc.Name()))
-		}
-	}
-	return values
+	named := slice.Filter(e.Values, func(v *protogen.EnumValue) bool { return int32(v.Desc.Number()) == number })
+	return append([]any{number}, slice.Map(named, func(v *protogen.EnumValue) any { return model.ValueName(v) })...)
 }
