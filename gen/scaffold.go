@@ -36,7 +36,7 @@ type Scaffold struct {
 // Files returns the first files of the package. The descriptor has every field of the message as a
 // comment. The others are a file for hooks, a doc.go with the go:generate line, a test, and test
 // cases: one without violations, and others that each break one rule. The unchanged package generates
-// and passes its tests. Files writes nothing.
+// and passes its tests, except that one test fails for annotations that no rule expresses. Files writes nothing.
 func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	m, err := moduleOf(s.Folder)
 	if err != nil {
@@ -90,6 +90,8 @@ type draft struct {
 	Structs   []model.SuggestedStruct
 	Rules     []annotation.Rule
 	Hooks     []draftHook
+	// Unexpressed are the annotations that no rule expresses, each with its hook if there is one.
+	Unexpressed []string
 	// HookImports are the packages of the messages of hooks.
 	HookImports []draftImport
 	Minimal     string       // a message without violations, in JSON
@@ -127,9 +129,13 @@ func (d *draft) findHooks(index *protoindex.Index) {
 	taken, names := make(model.Names), make(map[string]string)
 	for _, r := range d.Rules {
 		if r.CEL == "" {
+			if r.Comment != "" {
+				d.Unexpressed = append(d.Unexpressed, r.Comment)
+			}
 			continue
 		}
 		name := taken.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short))
+		d.Unexpressed = append(d.Unexpressed, "hook "+name+", "+r.Comment)
 		from := string(r.Message.GoIdent.GoImportPath)
 		if names[from] == "" {
 			names[from], _ = index.GoName(from)
@@ -171,7 +177,7 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
 	}
 	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
-	d.Rules = annotation.Derive(m, annotation.Depth, index.Message)
+	d.Rules = annotation.Derive(m, annotation.Depth, index)
 	d.findHooks(index)
 	d.GoName, _ = index.GoName(d.GoPath)
 	return d
@@ -187,7 +193,7 @@ func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module
 		return err
 	}
 	whole := *d
-	whole.Rules = annotation.Derive(message, annotation.AllDepth, index.Message)
+	whole.Rules = annotation.Derive(message, annotation.AllDepth, index)
 	if d.whole, err = whole.scope(ctx, index, m); err != nil {
 		return err
 	}

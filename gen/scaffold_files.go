@@ -158,6 +158,20 @@ func TestMinimal(t *testing.T) {
 	}
 {{- end}}
 }
+{{- if .Unexpressed}}
+
+// TestAnnotations fails until each annotation that no rule expresses has a check. Complete its hook in hooks.go, or write
+// one, or accept that nothing checks it. Then remove its line.
+func TestAnnotations(t *testing.T) {
+	for _, annotation := range []string{
+{{- range .Unexpressed}}
+		{{printf "%q" .}},
+{{- end}}
+	} {
+		t.Errorf("nothing checks this annotation: %s", annotation)
+	}
+}
+{{- end}}
 `
 
 const scaffoldCase = `A {{.Short}} with only the required fields. Package plugintest documents the files of a case.

@@ -31,8 +31,9 @@
 // xdsgen new starts a package for the message with the given full name, in the
 // given folder or the current one. It writes a descriptor with every field of the
 // message as a comment, a file for hooks, a doc.go with the line above, a test, and
-// test cases. The new package generates and passes its tests. The command replaces no
-// file. -go sets the Go package of the message, if it does not follow from its name.
+// test cases. The new package generates and passes its tests, except TestAnnotations if
+// there are annotations that no rule expresses. The command replaces no file. -go sets
+// the Go package of the message, if it does not follow from its name.
 //
 // The descriptor has the rules of the message's annotations for protoc-gen-validate
 // and protovalidate, and of the messages in it down to the third level. An annotation

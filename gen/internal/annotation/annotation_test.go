@@ -37,8 +37,8 @@ func TestCoverage(t *testing.T) {
 		}
 		messages[m] = true
 		for _, f := range m.Fields {
-			if options := sources()[0].fieldRules(f, index.Message); options != nil {
-				d := newDeriver("PGV", f, nil, "")
+			if options := sources()[0].fieldRules(f, index); options != nil {
+				d := newDeriver(index, "PGV", f, nil, "")
 				d.fieldRules(options)
 				for _, r := range d.out {
 					if r.Line != "" {
@@ -150,7 +150,7 @@ func TestProtovalidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range Derive(m, Depth, index.Message) {
+	for _, r := range Derive(m, Depth, index) {
 		got = append(got, r.Line+r.Comment)
 	}
 	want := []string{

@@ -25,13 +25,17 @@ func member() *regexp.Regexp { return regexp.MustCompile(`\bthis\.([a-z0-9_]+)\b
 // quoted is a text in an expression.
 func quoted() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|'[^']*'`) }
 
-// cel derives rules of an expression of trivial form: comparisons with constants and has, joined by &&,
-// or comparisons joined by ||. Others are for hooks.
-func (d *deriver) cel(v protoreflect.Value) {
-	text := v.String()
+// celText is the text of an expression, which can be in a message with its name.
+func celText(v protoreflect.Value) string {
 	if m, ok := v.Interface().(protoreflect.Message); ok {
-		text = m.Get(m.Descriptor().Fields().ByName("expression")).String()
+		return m.Get(m.Descriptor().Fields().ByName("expression")).String()
 	}
+	return v.String()
+}
+
+// expression derives rules of an expression of trivial form: comparisons with constants and has, joined by &&,
+// or comparisons joined by ||. Others are for hooks. The name is that of the option with the expression.
+func (d *deriver) expression(name, text string) {
 	before := len(d.out)
 	parts := strings.Split(text, "&&")
 	if len(parts) > 1 && strings.Contains(text, "||") {
@@ -40,11 +44,16 @@ func (d *deriver) cel(v protoreflect.Value) {
 	for _, part := range parts {
 		if !d.expressed(strings.TrimSpace(part)) {
 			d.out = d.out[:before]
-			d.skip("cel", text)
-			d.out[len(d.out)-1].CEL = text
+			d.hook(name, text)
 			return
 		}
 	}
+}
+
+// hook notes an expression that is for a hook.
+func (d *deriver) hook(name, text string) {
+	d.skip(name, text)
+	d.out[len(d.out)-1].CEL = text
 }
 
 // expressed adds the rule that is equal to a part of an expression. It reports whether there is one.
@@ -52,18 +61,22 @@ func (d *deriver) expressed(part string) bool {
 	if d.field == nil {
 		return d.memberExpressed(part)
 	}
-	if m := present().FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil {
-		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, m[1], d.at, d.why)})
+	if m := present().FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil && d.field.Message.Desc.ParentFile().Package() != "google.protobuf" {
+		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, m[1], d.at, d.why), Origin: d.origin()})
 		return true
 	}
 	rule := d.either(part)
 	if m := comparison().FindStringSubmatch(part); m != nil {
 		rule = d.compared(m[1], m[2], m[3]+m[4])
 	}
-	if rule != "" {
-		d.add(rule)
+	if rule == "" {
+		return false
 	}
-	return rule != ""
+	if bound, _, _ := strings.Cut(rule, ": "); slices.Contains([]string{"min", "max", "above", "below"}, bound) {
+		d.notNaN()
+	}
+	d.add(rule)
+	return true
 }
 
 // memberExpressed is [deriver.expressed] for an expression about a message: its fields are members of `this`.
@@ -77,7 +90,8 @@ func (d *deriver) memberExpressed(part string) bool {
 	if i < 0 {
 		return false
 	}
-	inner := newDeriver(d.why, d.message.Fields[i], d.path, d.present)
+	inner := newDeriver(d.index, d.why, d.message.Fields[i], d.path, d.present)
+	inner.option = d.option
 	switch {
 	case present().MatchString(part):
 		inner.add("required: true")
@@ -96,11 +110,14 @@ func (d *deriver) compared(subject, operator, constant string) string {
 		}
 	}
 	if subject == "this" {
+		if !d.comparesExactly(operator, constant) {
+			return ""
+		}
 		return map[string]string{">=": "min", "<=": "max", ">": "above", "<": "below", "==": "in", "!=": "not_in"}[operator] + ": " + constant
 	}
 	n, err := strconv.Atoi(constant)
-	if err != nil || d.list && d.element {
-		return ""
+	if err != nil || n < 0 || d.element && (d.list || d.field.Desc.Kind() != protoreflect.StringKind) {
+		return "" // the size of an element has no rule, unless it is a text
 	}
 	unit := "len"
 	if !d.list && (d.field.Desc.Kind() == protoreflect.StringKind || d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.StringValue") {
@@ -122,7 +139,7 @@ func (d *deriver) compared(subject, operator, constant string) string {
 			return fmt.Sprintf("max_%s: %d", unit, n)
 		}
 	case "==":
-		if n <= 0 {
+		if n == 0 {
 			return fmt.Sprintf("max_%s: 0", unit)
 		}
 		return fmt.Sprintf("min_%s: %d, max_%s: %d", unit, n, unit, n)
@@ -130,14 +147,53 @@ func (d *deriver) compared(subject, operator, constant string) string {
 	return ""
 }
 
-// enumName is the name of a number of the enum, empty if it has none.
-func (d *deriver) enumName(number string) string {
-	for _, v := range d.enum.Values {
-		if strconv.Itoa(int(v.Desc.Number())) == number {
-			return string(v.Desc.Name())
-		}
+// comparesExactly reports whether a rule that compares the field with the constant has the result of the expression. Texts
+// and bools have no order in rules. An unsigned number is always at least 0. CEL compares a float with a double.
+func (d *deriver) comparesExactly(operator, constant string) bool {
+	kind := d.kind()
+	ordered := operator != "==" && operator != "!="
+	switch kind {
+	case protoreflect.EnumKind:
+		return true
+	case protoreflect.StringKind, protoreflect.BoolKind:
+		return !ordered
+	case protoreflect.FloatKind:
+		f, err := strconv.ParseFloat(constant, 64)
+		return err == nil && float64(float32(f)) == f
+	case protoreflect.DoubleKind:
+		_, err := strconv.ParseFloat(constant, 64)
+		return err == nil
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		n, err := strconv.ParseUint(constant, 10, bitsOf(kind))
+		return err == nil && (operator != ">=" || n > 0)
+	case protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
+		return false
+	default:
+		_, err := strconv.ParseInt(constant, 10, bitsOf(kind))
+		return err == nil
 	}
-	return ""
+}
+
+func bitsOf(kind protoreflect.Kind) int {
+	switch kind {
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.FloatKind:
+		return 32
+	default:
+		return 64
+	}
+}
+
+// kind is the kind of the field, or of the value in a wrapper.
+func (d *deriver) kind() protoreflect.Kind {
+	if m := d.field.Message; m != nil && m.Desc.ParentFile().Path() == "google/protobuf/wrappers.proto" {
+		return m.Fields[0].Desc.Kind()
+	}
+	return d.field.Desc.Kind()
+}
+
+// float reports whether the field is a floating-point number.
+func (d *deriver) float() bool {
+	return d.kind() == protoreflect.FloatKind || d.kind() == protoreflect.DoubleKind
 }
 
 // either is the rule that the field is one of the constants of an expression such as this == 1 || this
@@ -153,10 +209,12 @@ func (d *deriver) either(text string) string {
 		if d.enum != nil {
 			value = d.enumName(value)
 		}
-		if value == "" {
+		if value == "" || !d.comparesExactly("==", value) {
 			return ""
 		}
-		values = append(values, value)
+		if !slices.Contains(values, value) {
+			values = append(values, value)
+		}
 	}
 	return "in: [" + strings.Join(values, ", ") + "]"
 }

@@ -3,10 +3,10 @@ package annotation
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -16,11 +16,14 @@ import (
 type Rule struct {
 	Line    string // a rule of a descriptor, in YAML; empty if there is only a comment
 	Comment string // a constraint that is not expressed, in one line
+	Origin  string // the annotation and its place, such as "string.min_len (PGV) of acme.Thing.name"
 	CEL     string // the expression that is not expressed
 	// Message has the option, or the field with the option, and is at the path In.
 	Message *protogen.Message
 	In      string
 	Field   string // its name; empty if the option is of the message
+	// At is the path of the subject of the comment. It is the name of the message for one about the resource's message.
+	At string
 }
 
 // Depth is the number of messages below the resource's, for whose fields [Derive] returns
@@ -32,33 +35,35 @@ const (
 
 // Derive returns the rules of the fields of a message and of the messages in it, in the order of the fields.
 // A message that contains itself, and one that is deeper, has the rule to fulfil its annotations for
-// protoc-gen-validate, and a comment about those for protovalidate. find finds the messages of the libraries.
-func Derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error)) []Rule {
-	return derive(m, depth, find, nil, "", []*protogen.Message{m}, sources())
+// protoc-gen-validate, and a comment about those for protovalidate. The index has the messages and extensions of the libraries.
+func Derive(m *protogen.Message, depth int, x Index) []Rule {
+	return derive(m, depth, x, nil, "", []*protogen.Message{m}, sources())
 }
 
 // derive derives the rules of the message at a path by the options of some libraries. present is the path of the closest
 // message that may be absent.
-func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error), path []string, present string, above []*protogen.Message, libraries []source) []Rule {
+func derive(m *protogen.Message, depth int, x Index, path []string, present string, above []*protogen.Message, libraries []source) []Rule {
 	var out []Rule
-	libraries = slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.disabled(m, find) })
+	libraries = slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.disabled(m, x) })
 	for _, s := range libraries {
-		whole := &deriver{why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
-		if rules := s.messageRules(m, find); rules != nil {
+		whole := &deriver{index: x, why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
+		whole.unreadable(s.option(m.Desc.Options(), s.message, x))
+		if rules := s.messageRules(m, x); rules != nil {
 			whole.messageRules(rules)
 		}
 		for _, f := range m.Fields {
-			if rules := s.fieldRules(f, find); rules != nil {
-				d := newDeriver(s.why, f, path, present)
+			d := newDeriver(x, s.why, f, path, present)
+			d.unreadable(s.option(f.Desc.Options(), s.rules, x))
+			if rules := s.fieldRules(f, x); rules != nil {
 				d.empty = slices.Contains(whole.oneofs, string(f.Desc.Name()))
 				d.fieldRules(rules)
-				out = append(out, d.out...)
 			}
+			out = append(out, d.out...)
 		}
 		out = append(out, whole.out...)
 		for _, o := range m.Oneofs {
 			if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
-				d := &deriver{why: s.why, at: join(path, string(o.Desc.Name())), present: present}
+				d := &deriver{index: x, why: s.why, message: m, path: path, at: join(path, string(o.Desc.Name())), present: present, option: "required oneof"}
 				d.add("required: true")
 				out = append(out, d.out...)
 			}
@@ -72,10 +77,10 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		if of == nil || of.Desc.ParentFile().Package() == "google.protobuf" {
 			continue
 		}
-		within := slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.skipped(f, find) })
+		within := slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.skipped(f, x) })
 		if slices.Contains(above, of) || len(path) == depth {
 			for _, s := range within {
-				if s.annotates(of, find, nil) {
+				if s.annotates(of, x, nil) {
 					out = append(out, s.inner(join(path, name), of))
 				}
 			}
@@ -85,41 +90,42 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		if !f.Desc.IsList() && !f.Desc.IsMap() {
 			inner = join(path, name)
 		}
-		out = append(out, derive(of, depth, find, append(slices.Clone(path), name), inner, append(slices.Clone(above), of), within)...)
+		out = append(out, derive(of, depth, x, append(slices.Clone(path), name), inner, append(slices.Clone(above), of), within)...)
 	}
 	return out
 }
 
 // inner is the rule that a message at a path fulfils its annotations. The framework checks those of protoc-gen-validate.
 func (s source) inner(at string, m *protogen.Message) Rule {
+	origin := fmt.Sprintf("all options (%s) of %s", s.why, m.Desc.FullName())
 	if s.why != "PGV" {
-		return Rule{Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why)}
+		return Rule{At: at, Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why), Origin: origin}
 	}
-	return Rule{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", at, s.why)}
+	return Rule{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", at, s.why), Origin: origin}
 }
 
 // annotates reports whether the fields of a message, or of the messages in it, have rules of the library.
-func (s source) annotates(m *protogen.Message, find func(string) (*protogen.Message, error), seen map[*protogen.Message]bool) bool {
+func (s source) annotates(m *protogen.Message, x Index, seen map[*protogen.Message]bool) bool {
 	if seen == nil {
 		seen = make(map[*protogen.Message]bool)
 	}
-	if seen[m] || s.disabled(m, find) {
+	if seen[m] || s.disabled(m, x) {
 		return false
 	}
 	seen[m] = true
-	return s.messageRules(m, find) != nil || slices.ContainsFunc(m.Oneofs, s.requiredOneof) || slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+	return s.messageRules(m, x) != nil || slices.ContainsFunc(m.Oneofs, s.requiredOneof) || slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		of := f.Message
 		if f.Desc.IsMap() {
 			of = of.Fields[1].Message
 		}
-		return s.fieldRules(f, find) != nil || of != nil && s.annotates(of, find, seen)
+		return s.fieldRules(f, x) != nil || of != nil && s.annotates(of, x, seen)
 	})
 }
 
 // skipped reports whether the library does not check the message of a field: if an option says so, also for the elements,
 // or is about another type, as `any` for a message.
-func (s source) skipped(f *protogen.Field, find func(string) (*protogen.Message, error)) bool {
-	rules := s.fieldRules(f, find)
+func (s source) skipped(f *protogen.Field, x Index) bool {
+	rules := s.fieldRules(f, x)
 	if rules == nil {
 		return false
 	}
@@ -148,13 +154,15 @@ func join(path []string, name string) string {
 	return strings.Join(append(slices.Clone(path), name), ".")
 }
 
-func newDeriver(why string, f *protogen.Field, path []string, present string) *deriver {
-	return &deriver{why: why, message: f.Parent, path: path, field: f, at: join(path, string(f.Desc.Name())), present: present, enum: f.Enum, list: f.Desc.IsList()}
+func newDeriver(x Index, why string, f *protogen.Field, path []string, present string) *deriver {
+	return &deriver{index: x, why: why, message: f.Parent, path: path, field: f, at: join(path, string(f.Desc.Name())), present: present, enum: f.Enum, list: f.Desc.IsList()}
 }
 
 // A deriver derives the rules of one field, or of a message as a whole.
 type deriver struct {
+	index   Index
 	why     string
+	option  string            // the annotation, such as string.min_len
 	message *protogen.Message // that has the field
 	path    []string          // of the message
 	field   *protogen.Field   // nil: the rules are those of the message as a whole
@@ -199,7 +207,13 @@ func (d *deriver) add(args string) {
 	if d.at != "" {
 		at = "at: " + d.at + ", "
 	}
-	d.out = append(d.out, Rule{Line: fmt.Sprintf("{%s%s%s, why: %s}", at, args, when, d.why)})
+	d.out = append(d.out, Rule{Line: fmt.Sprintf("{%s%s%s, why: %s}", at, args, when, d.why), Origin: d.origin()})
+}
+
+// origin names the annotation, its library, and the field or message that has it.
+func (d *deriver) origin() string {
+	subject := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(d.at, strings.Join(d.path, ".")), "."), "")
+	return fmt.Sprintf("%s (%s) of %s", d.option, d.why, strings.TrimSuffix(string(d.message.Desc.FullName())+"."+subject, "."))
 }
 
 // skip notes a constraint that is not expressed.
@@ -208,13 +222,42 @@ func (d *deriver) skip(name string, v any) {
 	if d.element {
 		of = " of elements"
 	}
-	r := Rule{Message: d.message, In: strings.Join(d.path, ".")}
+	r := Rule{Message: d.message, In: strings.Join(d.path, "."), Origin: d.origin()}
 	about := cmp.Or(d.at, string(d.message.Desc.Name()))
+	r.At = about
 	if d.field != nil {
 		r.Field = strings.Trim(strings.TrimPrefix(d.at, r.In), ".") // with the part of a map
 	}
-	r.Comment = strings.Join(strings.Fields(fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", about, name, of, v, d.why)), " ")
+	r.Comment = strings.Join(strings.Fields(fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", about, name, of, shown(v), d.why)), " ")
 	d.out = append(d.out, r)
+}
+
+// shown is a value as a comment shows it.
+func shown(v any) any {
+	value, ok := v.(protoreflect.Value)
+	if !ok {
+		return v
+	}
+	switch x := value.Interface().(type) {
+	case protoreflect.List:
+		texts := make([]string, x.Len())
+		for i := range texts {
+			texts[i] = fmt.Sprint(shown(x.Get(i)))
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	case protoreflect.Message:
+		if fields := x.Descriptor().Fields(); fields.ByName("seconds") != nil && fields.ByName("nanos") != nil {
+			text := new(big.Rat).SetFrac(nanoseconds(x), big.NewInt(1e9)).FloatString(9)
+			return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"
+		}
+		return x.Interface()
+	case []byte:
+		return strconv.Quote(string(x))
+	case string:
+		return strconv.Quote(x)
+	default:
+		return x
+	}
 }
 
 // each calls f for the fields of m that are set, in the order of their numbers.
@@ -241,7 +284,9 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 	if ignored(rules) {
 		return
 	}
+	outer := d.option
 	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+		d.option = outer + name
 		switch {
 		case name == "ignore":
 		case name == "required":
@@ -250,12 +295,17 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 			}
 		case name == "cel" || name == "cel_expression":
 			for i := range v.List().Len() {
-				d.cel(v.List().Get(i))
+				d.expression("cel", celText(v.List().Get(i)))
 			}
 		case fd.Message() != nil && !fd.IsList():
 			d.typeRules(v.Message())
+		default:
+			d.skip(name, v)
 		}
 	})
+	d.option = cmp.Or(strings.TrimSuffix(outer, "."), "the option")
+	d.unknown(rules)
+	d.option = outer
 }
 
 // ignored reports whether the rules of a FieldRules message, and of the messages in its field, do not apply.
@@ -267,17 +317,22 @@ func ignored(rules protoreflect.Message) bool {
 // messageRules derives the rules of a message as a whole.
 func (d *deriver) messageRules(rules protoreflect.Message) {
 	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
-		switch name {
+		switch d.option = name; name {
 		case "cel", "cel_expression":
 			for i := range v.List().Len() {
-				d.cel(v.List().Get(i))
+				d.expression("cel", celText(v.List().Get(i)))
 			}
 		case "oneof":
 			for i := range v.List().Len() {
 				d.messageOneof(v.List().Get(i).Message())
 			}
+		case "disabled":
+		default:
+			d.skip(name, v)
 		}
 	})
+	d.option = "the option"
+	d.unknown(rules)
 }
 
 // messageOneof derives the rule that one of some fields has a value. They have no other rules while they have none.
@@ -302,200 +357,70 @@ func (d *deriver) messageOneof(rules protoreflect.Message) {
 	}
 }
 
-// typeRules derives the rules of one message such as UInt32Rules.
-func (d *deriver) typeRules(rules protoreflect.Message) {
-	var bounds []string
-	if e := rules.Descriptor().Fields().ByName("ignore_empty"); e != nil && rules.Get(e).Bool() {
-		d.empty, d.zero = true, d.element
-	}
-	outside := excludes(rules)
-	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
-		key := map[string]string{"gt": "above", "gte": "min", "lt": "below", "lte": "max"}[name]
-		switch {
-		case key != "" && !outside && d.literal(fd, v) != "":
-			if key != "min" || d.literal(fd, v) != "0" || !unsigned(fd) {
-				bounds = append(bounds, key+": "+d.literal(fd, v))
-			}
-		case name == "const" || name == "in" || name == "not_in":
-			d.values(name, fd, v)
-		default:
-			d.constraint(name, fd, v, rules)
-		}
-	})
-	for _, kind := range []string{"min max", "above below"} {
-		var args []string
-		for _, b := range bounds {
-			if key, _, _ := strings.Cut(b, ":"); strings.Contains(kind, key) {
-				args = append(args, b)
-			}
-		}
-		if len(args) > 0 {
-			d.add(strings.Join(args, ", "))
-		}
-	}
-}
-
-func unsigned(fd protoreflect.FieldDescriptor) bool {
-	switch fd.Kind() {
-	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
-		return true
-	default:
-		return false
-	}
-}
-
-// excludes reports whether the bounds of rules exclude the values between them.
-func excludes(rules protoreflect.Message) bool {
-	bound := func(names ...protoreflect.Name) (float64, bool) {
-		for _, name := range names {
-			fd := rules.Descriptor().Fields().ByName(name)
-			if fd == nil || !rules.Has(fd) {
-				continue
-			}
-			if m, ok := rules.Get(fd).Interface().(protoreflect.Message); ok {
-				return float64(duration(m)), true
-			}
-			f, err := strconv.ParseFloat(fmt.Sprint(rules.Get(fd).Interface()), 64)
-			return f, err == nil
-		}
-		return 0, false
-	}
-	lo, low := bound("gt", "gte")
-	hi, high := bound("lt", "lte")
-	return low && high && lo > hi
-}
-
-// values derives a rule that compares with constants.
-func (d *deriver) values(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
-	var texts []string
-	if !fd.IsList() {
-		texts = []string{d.literal(fd, v)}
-	} else {
-		for i := range v.List().Len() {
-			texts = append(texts, d.literal(fd, v.List().Get(i)))
-		}
-	}
-	key := map[string]string{"const": "in"}[name]
-	if key == "" {
-		key = name
-	}
-	if fd.Message() != nil || slices.Contains(texts, "") || fd.Kind() == protoreflect.BytesKind {
-		d.skip(name, v)
-		return
-	}
-	if d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.Any" {
-		for i, t := range texts {
-			text, _ := strconv.Unquote(t)
-			texts[i] = text[strings.LastIndexByte(text, '/')+1:]
-		}
-		if key = "any_type"; name == "not_in" {
-			d.skip(name, v)
-			return
-		}
-	}
-	d.add(key + ": [" + strings.Join(texts, ", ") + "]")
-}
-
-// literal is a value in YAML; empty if it cannot be one.
-func (d *deriver) literal(fd protoreflect.FieldDescriptor, v protoreflect.Value) string {
-	switch x := v.Interface().(type) {
-	case protoreflect.Message:
-		if x.Descriptor().FullName() == "google.protobuf.Duration" {
-			return duration(x).String()
-		}
-		return ""
-	case string:
-		return strconv.Quote(x)
-	case int32:
-		if d.enum != nil {
-			for _, value := range d.enum.Values {
-				if value.Desc.Number() == protoreflect.EnumNumber(x) {
-					return string(value.Desc.Name())
-				}
-			}
-			return ""
-		}
-		return fmt.Sprint(x)
-	case float32, float64:
-		return strconv.FormatFloat(v.Float(), 'f', -1, map[protoreflect.Kind]int{protoreflect.FloatKind: 32, protoreflect.DoubleKind: 64}[fd.Kind()])
-	case []byte:
-		return ""
-	default:
-		return fmt.Sprint(x)
-	}
-}
-
-func duration(m protoreflect.Message) time.Duration {
-	fields := m.Descriptor().Fields()
-	return time.Duration(m.Get(fields.ByName("seconds")).Int())*time.Second + time.Duration(m.Get(fields.ByName("nanos")).Int())
-}
-
 // The patterns of header names and values that both libraries use.
 const (
 	headerName   = `^:?[0-9a-zA-Z!#$%&'*+-.^_|~\x60]+$`
 	headerValue  = `^[^\x00-\x08\x0A-\x1F\x7F]*$`
 	headerString = `^[^\x00\x0A\x0D]*$`
+	headerLoose  = `^[^\x00\x0A\x0D]+$` // of protovalidate
 )
 
 // constraint derives a rule of another kind.
 func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value, rules protoreflect.Message) {
-	size := func(kind string) { d.add(fmt.Sprintf("%s: %d", kind, v.Uint())) }
+	size := func(kind string) { d.size(kind, v.Uint(), name) }
 	text := fd.Parent().Name() == "StringRules"
 	switch {
+	case fd.Kind() == protoreflect.BoolKind && !fd.IsList() && !v.Bool(): // no constraint
 	case name == "ignore_empty", name == "strict", name == "no_sparse", name == "skip", name == "example":
 	case name == "required", name == "unique":
-		if v.Bool() {
-			d.add(name + ": true")
+		if name == "unique" && !d.comparable() {
+			d.skip(name, v)
+			return
 		}
+		d.add(name + ": true")
 	case name == "defined_only":
-		if v.Bool() {
-			d.add("defined: true")
-		}
-	case text && (name == "min_len" || name == "max_len"):
-		if v.Uint() > 0 || name == "max_len" {
-			size(strings.Replace(name, "len", "chars", 1))
-		}
+		d.add("defined: true")
+	case text && (name == "min_len" || name == "max_len" || name == "len"):
+		size(strings.Replace(name, "len", "chars", 1))
 	case text && d.element && (name == "min_bytes" || name == "max_bytes"):
-		if v.Uint() > 0 || name == "max_bytes" {
-			size(name)
-		}
-	case text && d.element && name == "len_bytes" && v.Uint() > 0:
-		d.add(fmt.Sprintf("min_bytes: %d, max_bytes: %d", v.Uint(), v.Uint()))
-	case text && name == "len":
-		d.add(fmt.Sprintf("min_chars: %d, max_chars: %d", v.Uint(), v.Uint()))
+		size(name)
+	case text && d.element && name == "len_bytes":
+		size("bytes")
 	case !d.element && (name == "min_bytes" || name == "min_items" || name == "min_pairs" || name == "min_len"):
-		if v.Uint() > 0 {
-			size("min_len")
-		}
+		size("min_len")
 	case !d.element && (name == "max_bytes" || name == "max_items" || name == "max_pairs" || name == "max_len"):
 		size("max_len")
 	case !d.element && (name == "len_bytes" || name == "len"):
-		d.add(fmt.Sprintf("min_len: %d, max_len: %d", v.Uint(), v.Uint()))
+		size("len")
 	case text && name == "pattern":
 		d.add("matches: " + strconv.Quote(v.String()))
 	case text && (name == "prefix" || name == "suffix" || name == "contains" || name == "not_contains"):
 		d.add(name + ": " + strconv.Quote(v.String()))
 	case text && (name == "uri" || name == "ip_with_prefixlen"):
-		if v.Bool() {
-			d.add("as: " + map[string]string{"uri": "url", "ip_with_prefixlen": "cidr"}[name])
+		if name == "uri" && d.why != "PGV" {
+			d.skip(name+" beyond the syntax that package net/url checks", v) // protovalidate follows RFC 3986
 		}
+		d.add("as: " + map[string]string{"uri": "url", "ip_with_prefixlen": "cidr"}[name])
 	case text && name == "well_known_regex":
 		strict := rules.Descriptor().Fields().ByName("strict")
 		pattern := map[protoreflect.EnumNumber]string{1: headerName, 2: headerValue}[v.Enum()]
 		if strict != nil && rules.Has(strict) && !rules.Get(strict).Bool() {
-			pattern = headerString
+			if pattern = headerString; d.why != "PGV" {
+				pattern = headerLoose
+			}
 		}
 		if pattern != "" {
 			d.add("matches: " + strconv.Quote(pattern))
 		}
 	case name == "items":
 		inner := *d
+		inner.option += "."
 		inner.element, inner.empty, inner.zero, inner.out = true, false, false, nil
 		inner.fieldRules(v.Message())
 		d.out = append(d.out, inner.out...)
 	case d.field.Desc.IsMap() && (name == "keys" || name == "values"):
 		part := d.field.Message.Fields[map[string]int{"keys": 0, "values": 1}[name]]
-		inner := deriver{why: d.why, message: d.message, path: d.path, field: part, at: d.at + "." + string(part.Desc.Name()), present: d.present, enum: part.Enum, element: true}
+		inner := deriver{index: d.index, why: d.why, option: d.option + ".", message: d.message, path: d.path, field: part, at: d.at + "." + string(part.Desc.Name()), present: d.present, enum: part.Enum, element: true}
 		inner.fieldRules(v.Message())
 		d.out = append(d.out, inner.out...)
 	default:

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/linker"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
@@ -17,28 +19,44 @@ import (
 const bufValidate = `syntax = "proto2";
 package buf.validate;
 import "google/protobuf/descriptor.proto";
+import "google/protobuf/duration.proto";
 option go_package = "buf.test/validate";
 extend google.protobuf.MessageOptions { optional MessageRules message = 1159; }
-extend google.protobuf.FieldOptions { optional FieldRules field = 1159; }
+extend google.protobuf.FieldOptions { optional FieldRules field = 1159; optional PredefinedRules predefined = 1160; }
 extend google.protobuf.OneofOptions { optional OneofRules oneof = 1159; }
 message OneofRules { optional bool required = 1; }
+message PredefinedRules { repeated Rule cel = 1; }
 message Rule { optional string id = 1; optional string expression = 3; }
 message MessageRules { optional bool disabled = 1; repeated Rule cel = 3; repeated MessageOneofRule oneof = 4; }
 message MessageOneofRule { repeated string fields = 1; optional bool required = 2; }
 enum Ignore { IGNORE_UNSPECIFIED = 0; IGNORE_IF_ZERO_VALUE = 1; IGNORE_IF_DEFAULT_VALUE = 2; IGNORE_ALWAYS = 3; }
 message FieldRules {
+  optional DoubleRules double = 2;
   optional UInt32Rules uint32 = 5;
+  optional UInt64Rules uint64 = 6;
   optional StringRules string = 14;
+  optional EnumRules enum = 16;
+  optional AnyRules any = 20;
+  optional DurationRules duration = 21;
   optional RepeatedRules repeated = 18;
   optional MapRules map = 19;
   repeated Rule cel = 23;
   optional bool required = 25;
   optional Ignore ignore = 27;
 }
-message RepeatedRules { optional FieldRules items = 4; }
+message RepeatedRules { optional bool unique = 3; optional FieldRules items = 4; }
 message MapRules { optional FieldRules keys = 4; optional FieldRules values = 5; }
-message UInt32Rules { optional uint32 lte = 3; }
-message StringRules { optional uint64 min_len = 2; }
+message DoubleRules { optional double lt = 2; optional double gt = 4; repeated double in = 6; }
+message UInt32Rules { optional uint32 lte = 3; extensions 1000 to max; }
+message UInt64Rules { optional uint64 lt = 2; optional uint64 gt = 4; optional uint64 gte = 5; }
+message StringRules {
+  optional uint64 min_len = 2; optional uint64 max_len = 3; repeated string in = 10; optional bool email = 12; optional bool uri = 17;
+  optional uint64 len = 19; optional Regex well_known_regex = 24; optional bool strict = 25; extensions 1000 to max;
+}
+enum Regex { UNSPECIFIED = 0; NAME = 1; VALUE = 2; }
+message EnumRules { repeated int32 in = 3; }
+message AnyRules { repeated string in = 2; repeated string not_in = 3; }
+message DurationRules { optional google.protobuf.Duration lt = 3; optional google.protobuf.Duration gt = 5; repeated google.protobuf.Duration in = 7; }
 `
 
 // pgv is the part of protoc-gen-validate's options that the tests need.
@@ -49,7 +67,8 @@ option go_package = "pgv.test/validate";
 extend google.protobuf.MessageOptions { optional bool disabled = 1071; }
 extend google.protobuf.FieldOptions { optional FieldRules rules = 1071; }
 message FieldRules { optional StringRules string = 14; optional MessageRules message = 17; optional RepeatedRules repeated = 18; }
-message StringRules { optional uint64 min_len = 2; optional bool ignore_empty = 26; }
+enum Regex { UNSPECIFIED = 0; NAME = 1; VALUE = 2; }
+message StringRules { optional uint64 min_len = 2; optional Regex well_known_regex = 24; optional bool strict = 25; optional bool ignore_empty = 26; }
 message MessageRules { optional bool skip = 1; optional bool required = 2; }
 message RepeatedRules { optional FieldRules items = 4; }
 `
@@ -57,24 +76,36 @@ message RepeatedRules { optional FieldRules items = 4; }
 // derived returns the rules of a message of a proto file that can import bufValidate, and its comments.
 func derived(t *testing.T, message, source string) []Rule {
 	t.Helper()
+	return derivedFrom(t, message, bufValidate, source)
+}
+
+// derivedFrom is derived with another text of protovalidate's options in the descriptor set.
+func derivedFrom(t *testing.T, message, described, source string) []Rule {
+	t.Helper()
 	const path = "buf/validate/validate.proto"
-	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-		Accessor: protocompile.SourceAccessorFromMap(map[string]string{path: bufValidate, "validate/validate.proto": pgv, "acme.proto": source}),
-	})}
-	files, err := compiler.Compile(t.Context(), "acme.proto")
-	if err != nil {
-		t.Fatal(err)
+	compile := func(options, file string) []linker.File {
+		files, err := (&protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
+			Accessor: protocompile.SourceAccessorFromMap(map[string]string{path: options, "validate/validate.proto": pgv, "acme.proto": source}),
+		})}).Compile(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
 	}
-	set := new(descriptorpb.FileDescriptorSet)
-	for _, f := range files {
+	set, added := new(descriptorpb.FileDescriptorSet), make(map[string]bool)
+	var add func(f protoreflect.FileDescriptor)
+	add = func(f protoreflect.FileDescriptor) {
+		if added[f.Path()] {
+			return
+		}
+		added[f.Path()] = true
 		for i := range f.Imports().Len() {
-			set.File = append(set.File, protodesc.ToFileDescriptorProto(f.Imports().Get(i)))
-			for j := range f.Imports().Get(i).Imports().Len() {
-				set.File = append(set.File, protodesc.ToFileDescriptorProto(f.Imports().Get(i).Imports().Get(j)))
-			}
+			add(f.Imports().Get(i))
 		}
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
 	}
+	add(compile(described, path)[0])
+	add(compile(bufValidate, "acme.proto")[0])
 	data, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +118,7 @@ func derived(t *testing.T, message, source string) []Rule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Derive(m, Depth, index.Message)
+	return Derive(m, Depth, index)
 }
 
 // Options of whole messages become rules where their form allows it. Fields of a oneof of protovalidate

@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -9,6 +10,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
+
+// Index finds the messages and extensions of the libraries.
+type Index interface {
+	Message(name string) (*protogen.Message, error)
+	// Extension returns the extension of a message with the number, nil if it is unknown.
+	Extension(of protoreflect.FullName, number protoreflect.FieldNumber) *protogen.Extension
+}
 
 // A source is a library whose options are read.
 type source struct {
@@ -60,35 +68,38 @@ func extension(options proto.Message, number protowire.Number) [][]byte {
 }
 
 // fieldRules returns the rules of a field, nil where it has none.
-func (s source) fieldRules(f *protogen.Field, find func(string) (*protogen.Message, error)) protoreflect.Message {
-	return s.option(f.Desc.Options(), s.rules, find)
+func (s source) fieldRules(f *protogen.Field, x Index) protoreflect.Message {
+	rules, _ := s.option(f.Desc.Options(), s.rules, x)
+	return rules
 }
 
 // messageRules returns the rules of a message as a whole, nil where it has none.
-func (s source) messageRules(m *protogen.Message, find func(string) (*protogen.Message, error)) protoreflect.Message {
+func (s source) messageRules(m *protogen.Message, x Index) protoreflect.Message {
 	if s.message == "" {
 		return nil
 	}
-	return s.option(m.Desc.Options(), s.message, find)
+	rules, _ := s.option(m.Desc.Options(), s.message, x)
+	return rules
 }
 
-// option returns the option of the library, a message of the given type, or nil.
-func (s source) option(options proto.Message, name string, find func(string) (*protogen.Message, error)) protoreflect.Message {
+// option returns the option of the library, a message of the given type, or nil. It returns an error if there is one
+// that it cannot read.
+func (s source) option(options proto.Message, name string, x Index) (protoreflect.Message, error) {
 	values := extension(options, s.number)
-	if len(values) == 0 {
-		return nil
+	if len(values) == 0 || name == "" {
+		return nil, nil
 	}
-	typ, err := find(name)
+	typ, err := x.Message(name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	m := dynamicpb.NewMessage(typ.Desc)
 	for _, v := range values {
 		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(v, m); err != nil {
-			return nil
+			return nil, fmt.Errorf("the option is not a %s: %w", name, err)
 		}
 	}
-	return m
+	return m, nil
 }
 
 // requiredOneof reports whether a member of a oneof must be set.
@@ -115,9 +126,9 @@ func (s source) requiredOneof(o *protogen.Oneof) bool {
 
 // disabled reports whether the message has an option that disables or ignores its rules.
 // The libraries do not check the messages in it either.
-func (s source) disabled(m *protogen.Message, find func(string) (*protogen.Message, error)) bool {
+func (s source) disabled(m *protogen.Message, x Index) bool {
 	if s.why != "PGV" {
-		rules := s.messageRules(m, find)
+		rules := s.messageRules(m, x)
 		if rules == nil {
 			return false
 		}

@@ -140,12 +140,15 @@ type Stop struct {
 
 // Rule is one thing that a resource must fulfil.
 type Rule struct {
-	diag.Pos `mapping:"rule" doc:"A rule that a resource must fulfil: a path, one kind of rule, and an optional condition."`
-	At       Text       `key:"at" kind:"path" doc:"The path of the value; by default the current message. Behind a map, ´.key´ leads to its keys and ´.value´ to its values. A path with an upper-case first letter leads through Go fields. Its rule is checked after decoding."`
-	Args     []Argument `key:"*"` // of the kind of rule
-	From     Text       `key:"from" kind:"choice" choices:"annotations" group:"kind" doc:"´annotations´: all rules of the message's annotations for protoc-gen-validate and protovalidate, and of the messages in it."`
-	When     *Cond      `key:"when" doc:"The condition of the rule. Its paths start where ´at´ starts. A repeated field in both paths is the same element."`
-	Why      Text       `key:"why" doc:"The source of the rule, such as \"A47\". A violation shows it."`
+	diag.Pos    `mapping:"rule" doc:"A rule that a resource must fulfil: a path, one kind of rule, and an optional condition."`
+	At          Text       `key:"at" kind:"path" doc:"The path of the value; by default the current message. Behind a map, ´.key´ leads to its keys and ´.value´ to its values. A path with an upper-case first letter leads through Go fields. Its rule is checked after decoding."`
+	Args        []Argument `key:"*"` // of the kind of rule
+	From        Text       `key:"from" kind:"choice" choices:"annotations" group:"kind" doc:"´annotations´: all rules of the message's annotations for protoc-gen-validate and protovalidate, and of the messages in it."`
+	When        *Cond      `key:"when" doc:"The condition of the rule. Its paths start where ´at´ starts. A repeated field in both paths is the same element."`
+	Unexpressed []Text     `key:"unexpressed" kind:"paths" with:"from" doc:"Paths of annotations that no rule expresses. Hooks check them, or you accept that nothing does. A warning names every other one."`
+	Why         Text       `key:"why" doc:"The source of the rule, such as \"A47\". A violation shows it."`
+
+	Origin string // the annotation from which the rule is derived, if it is
 }
 
 // Argument is a key of a kind of rule with its values. A key that takes one value has one.

@@ -37,6 +37,7 @@ const (
 	BadKeep       Code = "XG030"
 	ZeroDefault   Code = "XG031"
 	Drift         Code = "XG032"
+	Unexpressed   Code = "XG033"
 )
 
 // Info describes the meaning of a code.
@@ -80,5 +81,6 @@ func Codes() []Info {
 		{BadKeep, "keep_if does not fit the struct, or the struct is used outside of a list."},
 		{ZeroDefault, "A warning: the field cannot be 0, because the message does not distinguish 0 from absence and the default replaces both."},
 		{Drift, "A warning: a rule with the reason PGV or protovalidate is not one of the rules that the annotations of the message have now."},
+		{Unexpressed, "A warning: no rule expresses an annotation of the message, and `unexpressed` does not have its path."},
 	}
 }

@@ -100,6 +100,15 @@ func (b *Bag) Warn(at Pos, code Code, format string, args ...any) {
 	})
 }
 
+// Take moves the diagnostics of another bag to b. It changes each error before.
+func (b *Bag) Take(from *Bag, change func(*Diagnostic)) {
+	for i := range from.list {
+		change(&from.list[i])
+	}
+	b.list, b.warnings = append(b.list, from.list...), append(b.warnings, from.warnings...)
+	from.list, from.warnings = nil, nil
+}
+
 // Warnings returns the collected warnings, sorted.
 func (b *Bag) Warnings() Errors { return slices.Clone(b.warnings).Sort() }
 

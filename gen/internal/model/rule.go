@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -100,8 +101,9 @@ func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.H
 	b.drift(s.Message, rules)
 	rules = b.derived(s.Message, rules)
 	for i := range rules {
-		try(func() {
-			if d := &rules[i]; isGoPath(d.At.Value) {
+		d := &rules[i]
+		b.ofAnnotation(s.Message, d, func() {
+			if isGoPath(d.At.Value) {
 				b.goRule(s, d, b.ruleKind(d))
 			} else {
 				b.rule(root, d, b.ruleKind(d))
@@ -127,27 +129,107 @@ func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descri
 		if d.At.Given() || d.When != nil {
 			b.bag.Add(d.Pos, diag.Conflict, "the rules of annotations have paths and conditions of their own")
 		}
-		from := b.annotations(m, d.From.Pos, annotation.AllDepth)
+		from, unexpressed := b.annotations(m, d.From.Pos, annotation.AllDepth)
 		if len(from) == 0 {
-			b.bag.Add(d.From.Pos, diag.RuleKind, "%s has no annotations that become rules", Short(m))
+			b.bag.AddHint(d.From.Pos, diag.RuleKind, without(unexpressed), "%s has no annotations that become rules", Short(m))
 		}
+		b.unexpressed(&d, unexpressed)
 		out = append(out, from...)
 	}
 	return out
 }
 
-// annotations returns the rules of the annotations of a message and of the messages in it, down to a depth.
-func (b *builder) annotations(m *protogen.Message, at diag.Pos, depth int) []descriptor.Rule {
-	var texts []string
-	for _, r := range annotation.Derive(m, depth, b.index.Message) {
+// without is a hint about annotations that no rule expresses.
+func without(unexpressed []annotation.Rule) string {
+	if len(unexpressed) == 0 {
+		return ""
+	}
+	return "remove it, and check by hooks: " + unexpressed[0].Comment
+}
+
+// unexpressed warns about annotations that no rule expresses, unless the rule names their paths.
+func (b *builder) unexpressed(d *descriptor.Rule, rules []annotation.Rule) {
+	for _, r := range rules {
+		known := slices.ContainsFunc(d.Unexpressed, func(t descriptor.Text) bool { return t.Value == r.At })
+		if !known {
+			b.bag.Warn(d.From.Pos, diag.Unexpressed, "no rule expresses the annotation %s: %s; check it by a hook or accept that nothing does, and add %s to `unexpressed`", r.Origin, r.Comment, r.At)
+		}
+	}
+	for _, t := range d.Unexpressed {
+		if !slices.ContainsFunc(rules, func(r annotation.Rule) bool { return t.Value == r.At }) {
+			b.bag.Warn(t.Pos, diag.Unexpressed, "rules express all annotations at %s; remove it from `unexpressed`", t.Value)
+		}
+	}
+}
+
+// ofAnnotation builds a rule. If it is of an annotation and does not fit the message, the errors name the annotation.
+func (b *builder) ofAnnotation(m *protogen.Message, d *descriptor.Rule, build func()) {
+	if d.Origin == "" && !annotation.Reason(d.Why.Value) {
+		try(build)
+		return
+	}
+	outer := b.bag
+	b.bag = &diag.Bag{File: outer.File}
+	try(build)
+	outer.Take(b.bag, func(e *diag.Diagnostic) {
 		switch {
-		case r.Line != "":
-			texts = append(texts, r.Line)
-		case !slices.Contains(b.pkg.Unruled, r.Comment):
+		case d.Origin != "":
+			e.Message = fmt.Sprintf("the annotation %s cannot be the rule %s: %s", d.Origin, d, e.Message)
+			e.Hint = "list the other rules in the place of `from: annotations`, as xdsgen new prints them"
+		case e.Code == diag.UnknownField:
+			e.Message = fmt.Sprintf("%s; the rule %s stands for an annotation (%s) that %s no longer has", e.Message, d, d.Why.Value, Short(m))
+			e.Hint = "write the present name of the field in the proto file, which can differ from that of the Go field, or remove the rule"
+			if r := b.renamed(m, d); r != "" {
+				e.Hint = "if the field was renamed, write " + r
+			}
+		}
+	})
+	b.bag = outer
+}
+
+// renamed returns the one rule that the annotations of a message have now for another field with the arguments of a rule.
+func (b *builder) renamed(m *protogen.Message, d *descriptor.Rule) string {
+	now, _ := b.annotations(m, d.Pos, annotation.AllDepth)
+	var found []string
+	for _, r := range now {
+		moved := *d
+		moved.At = r.At
+		if moved.When != nil && r.When != nil {
+			moved.When = r.When
+		}
+		known := slices.ContainsFunc(b.desc.Rules, func(o descriptor.Rule) bool { return o.String() == r.String() })
+		if parentOf(moved.At.Value) == parentOf(d.At.Value) && moved.String() == r.String() && d.Why.Value == r.Why.Value && !known {
+			found = append(found, r.String())
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// parentOf is a path without its last name.
+func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
+
+// annotations returns the rules of the annotations of a message and of the messages in it, down to a depth, and the
+// annotations that no rule expresses.
+func (b *builder) annotations(m *protogen.Message, at diag.Pos, depth int) (rules []descriptor.Rule, unexpressed []annotation.Rule) {
+	var texts, origins []string
+	for _, r := range annotation.Derive(m, depth, b.index) {
+		if r.Line != "" {
+			texts, origins = append(texts, r.Line), append(origins, r.Origin)
+			continue
+		}
+		unexpressed = append(unexpressed, r)
+		if !slices.Contains(b.pkg.Unruled, r.Comment) {
 			b.pkg.Unruled = append(b.pkg.Unruled, r.Comment)
 		}
 	}
-	return b.parse(texts, at, b.bag)
+	rules = b.parse(texts, at, b.bag)
+	for i := range rules {
+		rules[i].Origin = origins[i]
+	}
+	return rules, unexpressed
 }
 
 // drift warns about rules of annotations that the annotations no longer have. The descriptor has such
@@ -159,7 +241,9 @@ func (b *builder) drift(m *protogen.Message, rules []descriptor.Rule) {
 			continue
 		}
 		if now == nil {
-			now = slices.Concat(make([]descriptor.Rule, 0), b.annotations(m, d.Pos, annotation.AllDepth), b.annotations(m, d.Pos, annotation.Depth))
+			all, _ := b.annotations(m, d.Pos, annotation.AllDepth)
+			few, _ := b.annotations(m, d.Pos, annotation.Depth)
+			now = slices.Concat(make([]descriptor.Rule, 0), all, few)
 		}
 		if slices.ContainsFunc(now, func(r descriptor.Rule) bool { return r.String() == d.String() }) {
 			continue

@@ -60,6 +60,7 @@ func (x *Index) compile(files []file) error {
 	}
 	for _, f := range plugin.Files {
 		x.addMessages(f.Messages)
+		x.extensions = append(x.extensions, f.Extensions...)
 		x.goNames[string(f.GoImportPath)] = string(f.GoPackageName)
 	}
 	return nil
@@ -68,6 +69,7 @@ func (x *Index) compile(files []file) error {
 func (x *Index) addMessages(messages []*protogen.Message) {
 	for _, m := range messages {
 		x.messages[string(m.Desc.FullName())] = m
+		x.extensions = append(x.extensions, m.Extensions...)
 		x.addMessages(m.Messages)
 	}
 }

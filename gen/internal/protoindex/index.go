@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
@@ -36,11 +37,12 @@ type Config struct {
 
 // Index has the loaded messages. It is immutable.
 type Index struct {
-	messages map[string]*protogen.Message
-	problems map[string]error  // by message: the reason why it is missing
-	goNames  map[string]string // by import path: the name of the Go package
-	names    []string
-	packages map[string]goPackage // by import path: those that the Go toolchain listed
+	messages   map[string]*protogen.Message
+	extensions []*protogen.Extension
+	problems   map[string]error  // by message: the reason why it is missing
+	goNames    map[string]string // by import path: the name of the Go package
+	names      []string
+	packages   map[string]goPackage // by import path: those that the Go toolchain listed
 }
 
 // A file is a proto file and the Go package that was made of it.
@@ -170,6 +172,17 @@ func (x *Index) Message(name string) (*protogen.Message, error) {
 		return m, nil
 	}
 	return nil, cmp.Or(x.problems[name], fmt.Errorf("message %s was not loaded", name))
+}
+
+// Extension returns the extension of a message with the number, nil if none was loaded.
+func (x *Index) Extension(of protoreflect.FullName, number protoreflect.FieldNumber) *protogen.Extension {
+	i := slices.IndexFunc(x.extensions, func(e *protogen.Extension) bool {
+		return e.Desc.ContainingMessage().FullName() == of && e.Desc.Number() == number
+	})
+	if i < 0 {
+		return nil
+	}
+	return x.extensions[i]
 }
 
 // GoName is the name of the Go package with the given import path, where
