@@ -46,28 +46,7 @@ func derive(m *protogen.Message, depth int, x Index, path []string, present stri
 	var out []Rule
 	libraries = slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.disabled(m, x) })
 	for _, s := range libraries {
-		whole := &deriver{index: x, why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
-		whole.unreadable(s.option(m.Desc.Options(), s.message, x))
-		if rules := s.messageRules(m, x); rules != nil {
-			whole.messageRules(rules)
-		}
-		for _, f := range m.Fields {
-			d := newDeriver(x, s.why, f, path, present)
-			d.unreadable(s.option(f.Desc.Options(), s.rules, x))
-			if rules := s.fieldRules(f, x); rules != nil {
-				d.empty = slices.Contains(whole.oneofs, string(f.Desc.Name()))
-				d.fieldRules(rules)
-			}
-			out = append(out, d.out...)
-		}
-		out = append(out, whole.out...)
-		for _, o := range m.Oneofs {
-			if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
-				d := &deriver{index: x, why: s.why, message: m, path: path, at: join(path, string(o.Desc.Name())), present: present, option: "required oneof"}
-				d.add("required: true")
-				out = append(out, d.out...)
-			}
-		}
+		out = append(out, s.own(m, x, path, present)...)
 	}
 	for _, f := range m.Fields {
 		name, of := string(f.Desc.Name()), f.Message
@@ -81,7 +60,7 @@ func derive(m *protogen.Message, depth int, x Index, path []string, present stri
 		if slices.Contains(above, of) || len(path) == depth {
 			for _, s := range within {
 				if s.annotates(of, x, nil) {
-					out = append(out, s.inner(join(path, name), of))
+					out = append(out, s.inner(join(path, name), of, x)...)
 				}
 			}
 			continue
@@ -95,13 +74,50 @@ func derive(m *protogen.Message, depth int, x Index, path []string, present stri
 	return out
 }
 
+// own derives the rules of the options of a message and of its fields, without those of the messages in it.
+func (s source) own(m *protogen.Message, x Index, path []string, present string) []Rule {
+	var out []Rule
+	whole := &deriver{index: x, why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
+	whole.unreadable(s.option(m.Desc.Options(), s.message, x))
+	if rules := s.messageRules(m, x); rules != nil {
+		whole.messageRules(rules)
+	}
+	for _, f := range m.Fields {
+		d := newDeriver(x, s.why, f, path, present)
+		d.unreadable(s.option(f.Desc.Options(), s.rules, x))
+		if rules := s.fieldRules(f, x); rules != nil {
+			d.empty = slices.Contains(whole.oneofs, string(f.Desc.Name()))
+			d.fieldRules(rules)
+		}
+		out = append(out, d.out...)
+	}
+	out = append(out, whole.out...)
+	for _, o := range m.Oneofs {
+		if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
+			d := &deriver{index: x, why: s.why, message: m, path: path, at: join(path, string(o.Desc.Name())), present: present, option: "required oneof"}
+			d.add("required: true")
+			out = append(out, d.out...)
+		}
+	}
+	return out
+}
+
 // inner is the rule that a message at a path fulfils its annotations. The framework checks those of protoc-gen-validate.
-func (s source) inner(at string, m *protogen.Message) Rule {
+// Those of protovalidate are comments, one for each annotation of the message.
+func (s source) inner(at string, m *protogen.Message, x Index) []Rule {
 	origin := fmt.Sprintf("all options (%s) of %s", s.why, m.Desc.FullName())
 	if s.why != "PGV" {
-		return Rule{At: at, Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why), Origin: origin}
+		out := []Rule{{At: at, Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why), Origin: origin}}
+		for _, r := range s.own(m, x, nil, "") {
+			text := strings.TrimPrefix(r.Comment, string(m.Desc.Name())+": ")
+			if r.Line != "" {
+				text = fmt.Sprintf("%s is not expressed (%s)", strings.Replace(r.Line, ", why: "+s.why, "", 1), s.why)
+			}
+			out = append(out, Rule{At: at, Comment: fmt.Sprintf("%s, a %s: %s", at, m.Desc.Name(), text), Origin: r.Origin})
+		}
+		return out
 	}
-	return Rule{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", at, s.why), Origin: origin}
+	return []Rule{{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", at, s.why), Origin: origin}}
 }
 
 // annotates reports whether the fields of a message, or of the messages in it, have rules of the library.

@@ -188,6 +188,20 @@ message Part {
 		"parts: cel = this.name != this.title is not expressed (protovalidate)",
 		"{at: parts, one_of: [name, title], why: protovalidate}",
 		"again: the rules of Thing are not expressed (protovalidate)",
+		"again, a Thing: {at: limit, max: 7, when: {present: limit}} is not expressed (protovalidate)",
+		"again, a Thing: {at: word, min_chars: 2, when: {present: word}} is not expressed (protovalidate)",
+		"again, a Thing: {at: color, in: [COLOR_RED, COLOR_BLUE]} is not expressed (protovalidate)",
+		"again, a Thing: shade: cel = this != 0 && this > 1 is not expressed (protovalidate)",
+		"again, a Thing: odd: cel = this == 1 || this == 2 && this > 1 is not expressed (protovalidate)",
+		"again, a Thing: {at: part, required: true} is not expressed (protovalidate)",
+		"again, a Thing: {at: tags, min_len: 1} is not expressed (protovalidate)",
+		"again, a Thing: {at: count, max: 9} is not expressed (protovalidate)",
+		"again, a Thing: cel = this.count > 1 || has(this.part) is not expressed (protovalidate)",
+		"again, a Thing: cel = this.maybe > 1 is not expressed (protovalidate)",
+		"again, a Thing: cel = this.count < this.limit && this.limit > 1 is not expressed (protovalidate)",
+		"again, a Thing: {at: left, required: true} is not expressed (protovalidate)",
+		"again, a Thing: {one_of: [word, text]} is not expressed (protovalidate)",
+		"again, a Thing: oneof = [limit count] is not expressed (protovalidate)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rules:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

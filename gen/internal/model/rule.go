@@ -149,10 +149,19 @@ func without(unexpressed []annotation.Rule) string {
 
 // unexpressed warns about annotations that no rule expresses, unless the rule names their paths.
 func (b *builder) unexpressed(d *descriptor.Rule, rules []annotation.Rule) {
+	at := make(map[string]int) // the number of annotations at each path
+	for _, r := range rules {
+		at[r.At]++
+	}
 	for _, r := range rules {
 		known := slices.ContainsFunc(d.Unexpressed, func(t descriptor.Text) bool { return t.Value == r.At })
-		if !known {
-			b.bag.Warn(d.From.Pos, diag.Unexpressed, "no rule expresses the annotation %s: %s; check it by a hook or accept that nothing does, and add %s to `unexpressed`", r.Origin, r.Comment, r.At)
+		if n := at[r.At]; !known && n > 0 {
+			at[r.At] = 0
+			text := fmt.Sprintf("no rule expresses the annotation %s: %s", r.Origin, r.Comment)
+			if n > 1 {
+				text += fmt.Sprintf(" (xdsgen explain lists all %d at this path)", n)
+			}
+			b.bag.Warn(d.From.Pos, diag.Unexpressed, "%s; check it by a hook or accept that nothing does, and add %s to `unexpressed`", text, r.At)
 		}
 	}
 	for _, t := range d.Unexpressed {
