@@ -212,7 +212,7 @@ func (d *deriver) add(args string) {
 			d.skip(key, value+" unless zero")
 			return
 		}
-		if d.empty {
+		if d.empty && !(d.field != nil && d.field.Desc.HasPresence()) { // rules ignore an absent value there
 			present = d.at
 		}
 	}
