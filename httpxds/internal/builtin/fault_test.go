@@ -41,6 +41,22 @@ func injecting(t *testing.T, random uint32, configs ...fault.Config) (out []http
 
 const all = 1_000_000
 
+// TestDrawn expects shares of none, all and some of the requests.
+func TestDrawn(t *testing.T) {
+	const n = 10_000
+	for share, want := range map[uint32][2]int{0: {0, 0}, all: {n, n}, all + 1: {n, n}, all / 2: {n * 4 / 10, n * 6 / 10}, all / 10: {n / 20, n * 15 / 100}} {
+		got := 0
+		for range n {
+			if drawn(share) {
+				got++
+			}
+		}
+		if got < want[0] || got > want[1] {
+			t.Errorf("a share of %d per million has %d of %d requests; want %d to %d", share, got, n, want[0], want[1])
+		}
+	}
+}
+
 // Delays and aborts follow the configuration and, if it allows that, the headers of a request. Requests of gRPC get a status
 // of gRPC.
 func TestFaults(t *testing.T) {
@@ -72,6 +88,8 @@ func TestFaults(t *testing.T) {
 		},
 		"status that is none":      {headers, 0, http.Header{"X-Envoy-Fault-Abort-Request": {"600"}}, 0, 299, ""},
 		"code before status":       {headers, 0, http.Header{"X-Envoy-Fault-Abort-Request": {"404"}, "X-Envoy-Fault-Abort-Grpc-Request": {"7"}}, 0, 403, ""},
+		"the last code of gRPC":    {headers, 0, http.Header{"X-Envoy-Fault-Abort-Grpc-Request": {"16"}}, 0, 401, ""},
+		"an unknown code":          {fault.Config{Abort: &fault.Abort{PerMillion: all, Code: 17}}, 0, nil, 0, 500, ""},
 		"code that is none":        {headers, 0, http.Header{"X-Envoy-Fault-Abort-Grpc-Request": {"17"}}, 0, 299, ""},
 		"smaller share":            {headers, 199_999, http.Header{"X-Envoy-Fault-Abort-Request": {"404"}, "X-Envoy-Fault-Abort-Request-Percentage": {"19"}}, 0, 299, ""},
 		"share that is sufficient": {headers, 199_999, http.Header{"X-Envoy-Fault-Abort-Request": {"404"}, "X-Envoy-Fault-Abort-Request-Percentage": {"20"}}, 0, 404, ""},
