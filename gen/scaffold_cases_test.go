@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/xdsforge/xdsforge/gen/internal/annotation"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
@@ -149,6 +150,44 @@ func checkCandidates(t *testing.T, index *protoindex.Index, message string) {
 			if err := protojson.Unmarshal(text, dynamicpb.NewMessage(m.Desc)); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
+		}
+	}
+}
+
+// A message in which one of some fields must have a value gets a value that breaks no rule.
+func TestChoice(t *testing.T) {
+	const thing, goPackage = "xdsforge.test.v1.Thing", "github.com/xdsforge/xdsforge/gen/testdata/testpb"
+	d, index := draftOf(t, thing, goPackage)
+	for _, line := range []string{
+		"{one_of: [text, part], why: X}", "{at: text, min_chars: 2, when: {present: text}, why: X}",
+		"{at: part, one_of: [size], when: {present: part}, why: X}",
+	} {
+		d.Rules = append(d.Rules, annotation.Rule{Line: line})
+	}
+	rules, err := d.scope(t.Context(), index, module{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ resource, want string }{
+		{`{}`, "must have exactly one of text, part set (X)"},
+		{`{"text": "ab", "part": {"size": 1}}`, "must have exactly one of text, part set (X)"},
+		{`{"part": {}}`, "part; must have size set when part is set (X)"},
+		{`{"part": {"size": 1}}`, ""},
+		{`{"text": "ab"}`, ""},
+	} {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(c.resource), &m); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range schema.Evaluate(rules, m).Violations {
+			got = append(got, v.Text)
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s breaks %q; want %q", c.resource, got, c.want)
+		}
+		if !schema.Repair(rules, m) || len(schema.Evaluate(rules, m).Violations) > 0 {
+			t.Errorf("%s is not repaired: %v", c.resource, m)
 		}
 	}
 }

@@ -76,6 +76,9 @@ func (r oneOf) exclusive() bool {
 	})
 }
 
+// Members implements [schema.Choice].
+func (r oneOf) Members() []model.Path { return r.members }
+
 // MessageSchema implements [schema.Message].
 func (r oneOf) MessageSchema() map[string]any {
 	members := make([]any, len(r.members))

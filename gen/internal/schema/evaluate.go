@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A Violation is a rule that a resource breaks.
@@ -62,6 +64,15 @@ func (v *Verdict) check(s *model.Scope, c *model.Check, m object, at string) {
 		return
 	}
 	broken := Violation{Check: c, Text: at, scope: s, message: m}
+	if r, ok := c.Rule.(Choice); ok && r.MessageSchema() != nil {
+		inner, _ := x.(object)
+		set := slice.Filter(r.Members(), func(p model.Path) bool { return there(p, inner) })
+		if len(set) != 1 {
+			broken.Text = strings.TrimPrefix(at+"; "+emit.RuleText(c), "; ")
+			v.Violations = append(v.Violations, broken)
+		}
+		return
+	}
 	if !c.Elements {
 		v.value(broken, x, there(c.Path, m))
 		return

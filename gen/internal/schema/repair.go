@@ -41,12 +41,37 @@ func same(a, b *model.Check) bool {
 // repair sets a value that breaks no rule about the field. Messages in it may break others.
 func (v Violation) repair() bool {
 	path := v.Check.Path
+	if r, ok := v.Check.Rule.(Choice); ok {
+		return v.choose(r.Members())
+	}
 	about := &model.Scope{Message: v.scope.Message, Checks: slice.Filter(v.scope.Checks, func(c *model.Check) bool {
 		return c.Path.InViolation() == path.InViolation()
 	})}
 	for _, x := range Candidates(path.Last(), about.Checks) {
 		Set(v.message, path.Steps, x)
 		if len(Evaluate(about, v.message).Violations) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// choose sets a value of the first one of some fields that breaks no rule about it, and removes those of the others.
+func (v Violation) choose(members []model.Path) bool {
+	at := func(p model.Path) []model.Step { return slices.Concat(v.Check.Path.Steps, p.Steps) }
+	for _, p := range members {
+		Set(v.message, at(p), nil)
+	}
+	first := at(members[0])
+	name := model.Path{Steps: first}.InViolation()
+	about := slice.Filter(v.scope.Checks, func(c *model.Check) bool {
+		_, inner := c.Rule.(Choice) // among the fields of the member, which is for another repair
+		return !inner && c.Path.InViolation() == name
+	})
+	all := &model.Scope{Message: v.scope.Message, Checks: append(slices.Clone(about), v.Check)}
+	for _, x := range Candidates(members[0].Last(), about) {
+		Set(v.message, first, x)
+		if len(Evaluate(all, v.message).Violations) == 0 {
 			return true
 		}
 	}

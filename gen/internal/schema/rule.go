@@ -22,6 +22,12 @@ type Message interface {
 	MessageSchema() map[string]any
 }
 
+// A Choice is a rule that exactly one of some fields of a message has a value.
+type Choice interface {
+	Message
+	Members() []model.Path
+}
+
 // A Presence is a rule that there is a value at a path, or none.
 type Presence interface{ Present() bool }
 
