@@ -159,7 +159,7 @@ func TestChoice(t *testing.T) {
 	const thing, goPackage = "xdsforge.test.v1.Thing", "github.com/xdsforge/xdsforge/gen/testdata/testpb"
 	d, index := draftOf(t, thing, goPackage)
 	for _, line := range []string{
-		"{one_of: [text, part], why: X}", "{at: text, min_chars: 2, when: {present: text}, why: X}",
+		"{one_of: [part, text], why: X}", "{at: text, min_chars: 2, when: {present: text}, why: X}",
 		"{at: part, one_of: [size], when: {present: part}, why: X}",
 	} {
 		d.Rules = append(d.Rules, annotation.Rule{Line: line})
@@ -169,8 +169,8 @@ func TestChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ resource, want string }{
-		{`{}`, "must have exactly one of text, part set (X)"},
-		{`{"text": "ab", "part": {"size": 1}}`, "must have exactly one of text, part set (X)"},
+		{`{}`, "must have exactly one of part, text set (X)"},
+		{`{"text": "ab", "part": {"size": 1}}`, "must have exactly one of part, text set (X)"},
 		{`{"part": {}}`, "part; must have size set when part is set (X)"},
 		{`{"part": {"size": 1}}`, ""},
 		{`{"text": "ab"}`, ""},
