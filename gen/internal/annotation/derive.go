@@ -107,8 +107,9 @@ func (s source) own(m *protogen.Message, x Index, path []string, present string)
 func (s source) inner(at string, m *protogen.Message, x Index) []Rule {
 	origin := fmt.Sprintf("all options (%s) of %s", s.why, m.Desc.FullName())
 	if s.why != "PGV" {
-		out := []Rule{{At: at, Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why), Origin: origin}}
-		for _, r := range s.own(m, x, nil, "") {
+		own := s.own(m, x, nil, "")
+		out := append(make([]Rule, 0, 1+len(own)), Rule{At: at, Comment: fmt.Sprintf("%s: the rules of %s are not expressed (%s)", at, m.Desc.Name(), s.why), Origin: origin})
+		for _, r := range own {
 			text := strings.TrimPrefix(r.Comment, string(m.Desc.Name())+": ")
 			if r.Line != "" {
 				text = fmt.Sprintf("%s is not expressed (%s)", strings.Replace(r.Line, ", why: "+s.why, "", 1), s.why)
@@ -212,7 +213,7 @@ func (d *deriver) add(args string) {
 			d.skip(key, value+" unless zero")
 			return
 		}
-		if d.empty && !(d.field != nil && d.field.Desc.HasPresence()) { // rules ignore an absent value there
+		if d.empty && (d.field == nil || !d.field.Desc.HasPresence()) { // rules ignore an absent value there
 			present = d.at
 		}
 	}
