@@ -103,7 +103,9 @@ func open(ctx context.Context, name string, n int) error {
 		}
 	}
 	took, cpu := time.Since(start), process.CPU()-used
-	time.Sleep(settleTime)
+	settled, cancel := context.WithTimeout(ctx, settleTime)
+	<-settled.Done()
+	cancel()
 	busy, busyHeap := resources()
 	fmt.Printf("%-14s %d channels: %d goroutines idle, %d connected; %.1f MB live idle, %.1f MB connected; all called after %v, %v of CPU\n", name, n,
 		idle-goroutines, busy-goroutines, (idleHeap-heap)/1e6, (busyHeap-heap)/1e6, took.Round(time.Millisecond), cpu.Round(time.Millisecond))
