@@ -1,10 +1,13 @@
 package httpxds
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 )
@@ -68,7 +71,7 @@ func unanswered(err error) bool {
 }
 
 // rewound returns the request with an unread body, or nil if its body cannot be read again. The attempt before it can read the
-// body no more if that is streamed.
+// body no more.
 func rewound(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r
@@ -81,15 +84,110 @@ func rewound(r *http.Request) *http.Request {
 		}
 		body = next
 	} else {
-		var err error
 		if r.GetBody == nil {
 			return nil
 		}
-		if body, err = r.GetBody(); err != nil {
+		if b, ok := r.Body.(*replayedBody); ok && !b.end(r.Context()) {
 			return nil
 		}
+		again, err := r.GetBody()
+		if err != nil {
+			return nil
+		}
+		body = replayed(again)
 	}
 	out := r.WithContext(r.Context())
 	out.Body = body
 	return out
+}
+
+// replayable returns the request whose body, if it has GetBody, can be taken away from the first attempt.
+func (x *exchange) replayable(r *http.Request) *http.Request {
+	if r.GetBody == nil || r.Body == nil {
+		return r
+	}
+	body, ok := replayed(r.Body).(*replayedBody)
+	if !ok {
+		return r
+	}
+	if r != &x.limited {
+		r = r.WithContext(r.Context())
+	}
+	r.Body = body
+	return r
+}
+
+// A replayedBody is the body of one attempt to send a request with GetBody. net/http may read the body after the attempt has
+// ended, and GetBody may rewind the body instead of copying it, as that of Connect does. Such a late read would take bytes from
+// the next attempt.
+type replayedBody struct {
+	source io.ReadCloser
+
+	mu      sync.Mutex
+	closed  bool
+	reading bool
+	idle    chan struct{} // closed at the end of the read; nil: nobody waits for it
+}
+
+// nopClosers are the types of the bodies that http.NewRequest makes. Their GetBody makes copies. net/http has a faster way for
+// them.
+var nopClosers = [...]reflect.Type{reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(new(strings.Reader)))}
+
+// replayed returns a body that can be taken away from the attempt that reads it.
+func replayed(body io.ReadCloser) io.ReadCloser {
+	if t := reflect.TypeOf(body); body == http.NoBody || t == nopClosers[0] || t == nopClosers[1] {
+		return body
+	}
+	return &replayedBody{source: body}
+}
+
+// Read implements [io.Reader].
+func (b *replayedBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return 0, errAttemptOver
+	}
+	b.reading = true
+	b.mu.Unlock()
+	n, err := b.source.Read(p)
+	b.mu.Lock()
+	b.reading = false
+	if b.idle != nil {
+		close(b.idle)
+		b.idle = nil
+	}
+	b.mu.Unlock()
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *replayedBody) Close() error {
+	b.mu.Lock()
+	closed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if closed {
+		return nil
+	}
+	return b.source.Close()
+}
+
+// end closes the body and waits for a read of it. It returns false if the context ends before that.
+func (b *replayedBody) end(ctx context.Context) bool {
+	_ = b.Close() // the attempt has ended
+	b.mu.Lock()
+	if !b.reading {
+		b.mu.Unlock()
+		return true
+	}
+	b.idle = make(chan struct{})
+	idle := b.idle
+	b.mu.Unlock()
+	select {
+	case <-idle:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -106,6 +107,89 @@ func TestBodiesOfRetriesAreClosed(t *testing.T) {
 				_ = resp.Body.Close()
 			}
 			until(t, func() (bool, string) { return all.open.Load() == 0, fmt.Sprint(all.open.Load(), " bodies are open") })
+		})
+	}
+}
+
+// A rewoundBody is a body whose GetBody rewinds it, as that of Connect does. Its reads after the last byte wait until it is
+// closed or rewound.
+type rewoundBody struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	text    string
+	read    int
+	rewound bool
+	closed  bool
+}
+
+func newRewoundBody(text string) *rewoundBody {
+	b := &rewoundBody{text: text}
+	b.changed.L = &b.mu
+	return b
+}
+
+func (b *rewoundBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.read == len(b.text) && !b.closed && !b.rewound {
+		b.changed.Wait()
+	}
+	n := copy(p, b.text[b.read:])
+	b.read += n
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (b *rewoundBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.changed.Broadcast()
+	return nil
+}
+
+func (b *rewoundBody) rewind() (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read, b.rewound, b.closed = 0, true, false
+	b.changed.Broadcast()
+	return b, nil
+}
+
+// TestRetryOfRewoundBody expects the next attempt to get the whole of a body that GetBody rewinds, although the attempt before
+// still reads it.
+func TestRetryOfRewoundBody(t *testing.T) {
+	for protocol, proto := range protocols {
+		t.Run(proto, func(t *testing.T) {
+			var attempts atomic.Int64
+			addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				b := make([]byte, 4)
+				n, err := io.ReadFull(r.Body, b)
+				if attempts.Add(1) == 1 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = fmt.Fprint(w, string(b[:n]), err)
+			})
+			body := newRewoundBody("text")
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc/", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.GetBody = body.rewind
+			if protocol == httpxds.HTTP1 {
+				r.ContentLength = 4 // in HTTP/2, net/http sends a body of known length after it has read the end
+			}
+			resp, err := single(t, addr, retry5xx, httpxds.WithProtocol(protocol)).RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if b, err := io.ReadAll(resp.Body); string(b) != "text<nil>" || err != nil || attempts.Load() != 2 {
+				t.Errorf("%q, %v after %d attempts; want the whole body in the second attempt", b, err, attempts.Load())
+			}
 		})
 	}
 }

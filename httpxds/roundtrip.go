@@ -187,6 +187,7 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 	ctx := x.picked.With(r.Context(), x.call)
 	out = x.streamed(out)
 	ctx, out = x.withLimit(ctx, out)
+	out = x.replayable(out)
 	var retry breaker.Unit // counts until the outcome of the retry, as in Envoy
 	for {
 		resp, err := x.attempt(ctx, out)
