@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"fmt"
+
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -8,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/status"
+	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/plugins/extension"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -36,17 +38,32 @@ type override struct {
 	encoded map[string]*anypb.Any
 }
 
-// filters fills in the HTTP filters.
+// filters fills in the HTTP filters. Calls fail if the channel cannot use one of them.
 func (e *explanation) filters(u *listener.Update, config *route.Update, h *route.VirtualHost, taken *route.Route) {
 	encoded := encodedFilters(u)
 	levels := overrides(config, h, taken)
-	for _, f := range u.API.Filters {
+	extended := make(map[string]*extension.Update)
+	list, err := filters.Discover(u.API.Filters, resource.ClientSide, func(name string) (*extension.Update, error) {
+		x, err := e.extension(u, name)
+		extended[name] = x
+		return x, err
+	})
+	if err != nil {
+		e.fail("Calls fail: %v", err)
+	}
+	for _, f := range list {
 		if len(e.Filters) == maxChildren {
 			return
 		}
 		step := FilterStep{Name: f.Name, Message: f.Message, From: "listener", Runs: true, Config: lines(encoded[f.Name])}
-		if f.Extension != "" && f.Skipped == "" {
-			e.extend(&step, u, &f)
+		if f.Extension != "" {
+			step.From = "TypedExtensionConfig " + f.Extension
+			if x := extended[f.Extension]; x != nil {
+				step.Message = x.Message
+				if m, err := x.Proto(); err == nil {
+					step.Config = lines(m.GetTypedConfig())
+				}
+			}
 		}
 		switch {
 		case f.Skipped != "":
@@ -72,36 +89,22 @@ func (e *explanation) filters(u *listener.Update, config *route.Update, h *route
 	}
 }
 
-// extend fills in the configuration of a filter that is a resource of its own. Calls fail if the channel cannot use
-// it.
-func (e *explanation) extend(step *FilterStep, u *listener.Update, f *listener.HTTPFilter) {
-	step.From = "TypedExtensionConfig " + f.Extension
-	var r *status.Resource
+// extension returns the resource with the configuration of a filter (A104), or the reason why there is none.
+func (e *explanation) extension(u *listener.Update, name string) (*extension.Update, error) {
 	for ref := range u.Refs() {
-		if ref.Type == extension.Type().Name() && ref.Name.String() == f.Extension {
-			r = e.find(ref.Type, ref.Name)
+		if ref.Type != extension.Type().Name() || ref.Name.String() != name {
+			continue
 		}
+		r := e.find(ref.Type, ref.Name)
+		if r == nil {
+			break
+		}
+		if x, ok := r.Update.(*extension.Update); ok {
+			return x, nil
+		}
+		return nil, fmt.Errorf("there is no TypedExtensionConfig %q: %s", name, e.reason(r))
 	}
-	if r == nil {
-		e.fail("Calls fail: the client does not watch the TypedExtensionConfig %q", f.Extension)
-		return
-	}
-	x, ok := r.Update.(*extension.Update)
-	if !ok {
-		e.fail("Calls fail: there is no TypedExtensionConfig %q: %s", f.Extension, e.reason(r))
-		return
-	}
-	step.Message = x.Message
-	if m, err := x.Proto(); err == nil {
-		step.Config = lines(m.GetTypedConfig())
-	}
-	switch {
-	case x.Sides&resource.ClientSide != 0:
-	case f.Optional:
-		step.Runs, step.Reason = false, "the optional filter is not registered for a client"
-	default:
-		e.fail("Calls fail: the TypedExtensionConfig %q is a %s, which is not registered for a client (A39)", f.Extension, x.Message)
-	}
+	return nil, fmt.Errorf("the client does not watch the TypedExtensionConfig %q", name)
 }
 
 // overrides returns the levels that can override filters, the most specific one last.

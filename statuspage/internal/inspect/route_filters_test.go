@@ -31,6 +31,7 @@ func TestSeparateConfigurations(t *testing.T) {
 	const typ = "envoy.config.core.v3.TypedExtensionConfig"
 	for _, test := range []struct {
 		name, more  string
+		override    bool             // by the route
 		resource    *status.Resource // nil: not watched
 		result      string
 		runs        bool
@@ -39,8 +40,9 @@ func TestSeparateConfigurations(t *testing.T) {
 		{name: "a filter of channels", resource: &status.Resource{State: "ACKED", Update: fault}, runs: true, config: "http_status"},
 		{name: "not watched", result: `Calls fail: the client does not watch the TypedExtensionConfig "f"`, runs: true},
 		{name: "no answer yet", resource: &status.Resource{State: "REQUESTED"}, result: `Calls fail: there is no TypedExtensionConfig "f": the control plane has not answered yet`, runs: true},
-		{name: "a filter of servers", resource: &status.Resource{State: "ACKED", Update: rbac}, result: `Calls fail: the TypedExtensionConfig "f" is a envoy.extensions.filters.http.rbac.v3.RBAC, which is not registered for a client (A39)`, runs: true},
+		{name: "a filter of servers", resource: &status.Resource{State: "ACKED", Update: rbac}, result: `Calls fail: the HTTP filter of the TypedExtensionConfig "f" is a envoy.extensions.filters.http.rbac.v3.RBAC, which is not registered for a client (A39)`, runs: true},
 		{name: "an optional filter of servers", more: "is_optional: true", resource: &status.Resource{State: "ACKED", Update: rbac}, why: "not registered for a client"},
+		{name: "an override of an optional filter of servers", more: "is_optional: true", override: true, resource: &status.Resource{State: "ACKED", Update: rbac}, why: "not registered for a client"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			u := plugincase.Read[*listener.Update](t, listener.Type(), new(listenerv3.Listener), fmt.Sprintf(`name: "l" api_listener { api_listener {
@@ -48,7 +50,11 @@ func TestSeparateConfigurations(t *testing.T) {
 					rds { route_config_name: "r" config_source { ads { } } }
 					http_filters { name: "f" config_discovery { config_source { ads { } } type_urls: "x" } %s }
 					http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] { } } } } } }`, test.more), with)
-			routes := decodeRoutes(t, `name: "r" virtual_hosts { domains: "*" routes { match { prefix: "" } route { cluster: "c" } } }`)
+			override := ""
+			if test.override {
+				override = `typed_per_filter_config { key: "f" value { [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] { } } }`
+			}
+			routes := decodeRoutes(t, fmt.Sprintf(`name: "r" virtual_hosts { domains: "*" routes { match { prefix: "" } route { cluster: "c" } %s } }`, override))
 			index := make(map[resource.Ref]*status.Resource)
 			if r := test.resource; r != nil {
 				r.Type, r.Name = typ, parse(t, "f")

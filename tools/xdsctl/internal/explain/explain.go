@@ -33,7 +33,7 @@ type run struct {
 	host     int // the index of the virtual host
 	configs  *configs
 	// list are the filters of the Listener, with the configurations that are resources of their own.
-	list []Filter
+	list []listed
 }
 
 // Explain returns the way of a call through the Listener with a name. The error says that the

@@ -88,11 +88,17 @@ func (r *run) levels(i, weighted int) []level {
 	return levels
 }
 
+// A listed filter is one of the Listener. An override does not run a skipped one.
+type listed struct {
+	Filter
+	skipped bool
+}
+
 // findFilters reads the HTTP filters of the Listener, in their order. A problem is why all calls fail: one filter
 // has no configuration that the channel can use (A104).
 func (r *run) findFilters() (problem string, err error) {
 	for n, f := range r.listener.API.Filters {
-		x := Filter{Name: f.Name, Message: f.Message}
+		x := listed{Filter: Filter{Name: f.Name, Message: f.Message}, skipped: f.Skipped != ""}
 		if list := r.configs.manager.GetHttpFilters(); n < len(list) && list[n].GetName() == f.Name {
 			x.Config = r.configs.json(list[n].GetTypedConfig())
 		}
@@ -115,7 +121,7 @@ func (r *run) findFilters() (problem string, err error) {
 }
 
 // extend reads the configuration of a filter that is a resource of its own. A problem is why calls fail.
-func (r *run) extend(x *Filter, f listener.HTTPFilter) (problem string, err error) {
+func (r *run) extend(x *listed, f listener.HTTPFilter) (problem string, err error) {
 	found, u, problem, err := r.load(extension.Type().Name(), f.Extension)
 	x.Extension = found
 	if u == nil {
@@ -132,7 +138,7 @@ func (r *run) extend(x *Filter, f listener.HTTPFilter) (problem string, err erro
 	switch {
 	case e.Sides&resource.ClientSide != 0:
 	case f.Optional:
-		x.Off = "the optional filter is not registered for a client"
+		x.Off, x.skipped = "the optional filter is not registered for a client", true
 	default:
 		return fmt.Sprintf("the HTTP filter of the TypedExtensionConfig %q is a %s, which is not registered for a client (A39)", f.Extension, e.Message), nil
 	}
@@ -143,10 +149,10 @@ func (r *run) extend(x *Filter, f listener.HTTPFilter) (problem string, err erro
 func (r *run) filters(i, weighted int) []Filter {
 	levels := r.levels(i, weighted)
 	out := make([]Filter, 0, len(r.list))
-	for n, x := range r.list {
-		f := &r.listener.API.Filters[n]
+	for _, f := range r.list {
+		x := f.Filter
 		for _, l := range levels {
-			if o, ok := l.overrides[f.Name]; ok && f.Skipped == "" {
+			if o, ok := l.overrides[f.Name]; ok && !f.skipped {
 				x.OverriddenBy, x.Override, x.Off = l.name, r.configs.json(l.configs[f.Name]), ""
 				if o.Disabled {
 					x.Off = l.name + " disables it"
