@@ -41,7 +41,7 @@ func merge(c, override any) (config.Config, error) {
 	return out, nil
 }
 
-var errUnread = errors.New("composite: the matcher was not decoded; must be in the field xds_matcher, and the profile must not be Envoy")
+var errUnread = errors.New("composite: the matcher was not decoded; must be in the field xds_matcher, and not in profile Envoy")
 
 // perMillion is a share of all calls.
 const perMillion = 1_000_000

@@ -76,7 +76,7 @@ func (f *composed[I, C]) Interceptor(u httpfilter.Use) (none C, err error) {
 	return f.run(c), nil
 }
 
-var errUnread = errors.New("the matcher was not decoded; must be in the field xds_matcher, and the profile must not be Envoy")
+var errUnread = errors.New("the matcher was not decoded; must be in the field xds_matcher, and not in profile Envoy")
 
 // Close implements [httpfilter.ServerInstance] and [httpfilter.ClientInstance]. The interceptors have closed the instances.
 func (*composed[I, C]) Close() {}
