@@ -169,6 +169,8 @@ func TestRetryOfRewoundBody(t *testing.T) {
 				n, err := io.ReadFull(r.Body, b)
 				if attempts.Add(1) == 1 {
 					w.WriteHeader(http.StatusServiceUnavailable)
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done() // the end of the response would end the read
 					return
 				}
 				_, _ = fmt.Fprint(w, string(b[:n]), err)
