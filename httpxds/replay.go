@@ -135,7 +135,7 @@ var nopClosers = [...]reflect.Type{reflect.TypeOf(io.NopCloser(nil)), reflect.Ty
 
 // replayed returns a body that can be taken away from the attempt that reads it.
 func replayed(body io.ReadCloser) io.ReadCloser {
-	if t := reflect.TypeOf(body); body == http.NoBody || t == nopClosers[0] || t == nopClosers[1] {
+	if t := reflect.TypeOf(body); body == nil || body == http.NoBody || t == nopClosers[0] || t == nopClosers[1] {
 		return body
 	}
 	return &replayedBody{source: body}
