@@ -134,18 +134,13 @@ func decodeRows(context.Context) (rows []Row, err error) {
 			return nil, err
 		}
 		dc := resource.DecodeContext{Name: name, Types: set, Bootstrap: config, Server: config.Servers()[0]}
-		typ := resource.Describe(d.typ)
-		if _, err := typ.Decode(&dc, body); err != nil {
+		decode := plugincase.Decoder(d.typ, dc, body)
+		if err := decode(); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, err)
 		}
 		unmarshal, err := plugincase.Unmarshal(d.message)
 		if err != nil {
 			return nil, err
-		}
-		decode := func() error {
-			one := dc
-			_, err := typ.Decode(&one, body)
-			return err
 		}
 		mine, peer, err := compare(decode, unmarshal)
 		if err != nil {

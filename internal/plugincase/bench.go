@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // Bench measures, beside each other, how a type decodes and validates a message and
@@ -37,13 +38,35 @@ func Bench(b *testing.B, typ resource.Type, m proto.Message) {
 			}
 		})
 	}
-	decode := resource.Describe(typ).Decode
-	run("decode", func() error {
-		one := *dc
-		_, err := decode(&one, body)
-		return err
-	})
+	run("decode", Decoder(typ, *dc, body))
 	run("unmarshal", unmarshal)
+}
+
+// batchResources is the number of resources that a client decodes with one context.
+const batchResources = 64
+
+// Decoder returns a function that decodes body as a client does, which reads resources in batches. Those of a batch
+// share a context, and each has the default limits.
+func Decoder(typ resource.Type, first resource.DecodeContext, body []byte) func() error {
+	decode := resource.Describe(typ).Decode
+	limits := resource.Limits{}.WithDefaults()
+	var dc resource.DecodeContext
+	var budget wire.Budget
+	var response *wire.Shared
+	n := 0
+	return func() error {
+		if n%batchResources == 0 {
+			dc, budget = first, wire.Budget{}
+			dc.Budget, response = &budget, limits.Response(int64(batchResources*len(body)))
+		}
+		n++
+		dc.Types.Start(&budget, limits, response)
+		if err := dc.SpendBase(); err != nil {
+			return err
+		}
+		_, err := decode(&dc, body)
+		return err
+	}
 }
 
 // Unmarshal is a function that unmarshals the encoded message, and the messages in
