@@ -28,10 +28,11 @@ type DecodeContext struct {
 	// apply.
 	Budget *wire.Budget
 
-	side    Side
-	filters int // the number of HTTP filters around the configuration
-	arena   *wire.Arena
-	source  *source // of the last update
+	side       Side
+	filters    int // the number of HTTP filters around the configuration
+	arena      *wire.Arena
+	source     *source // of the last update
+	lastPolicy lastPolicy
 }
 
 // Side returns the side whose HTTP filters are read (gRFC A39). It is the client side unless

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,8 +67,9 @@ type LBPolicy struct {
 	// It is implied if Convert is nil.
 	Named bool
 	// Convert validates a configuration and translates it to gRPC's form. It calls children for
-	// nested policies. If Convert is nil, the policy's name in gRPC is Config, and its
-	// configuration is the content of the TypedStruct.
+	// nested policies. The result may depend on nothing else: clusters with equal policies share it.
+	// If Convert is nil, the policy's name in gRPC is Config, and its configuration is the content
+	// of the TypedStruct.
 	Convert func(c TypedConfig, children LBChildren) (LBConfig, error)
 }
 
@@ -90,9 +92,25 @@ func (p *LBPolicy) check() error {
 // LBPolicy converts the first registered policy of an encoded
 // envoy.config.cluster.v3.LoadBalancingPolicy. It fails if no policy is registered, if the first
 // registered one is invalid, and if more than 16 policies are nested (gRFC A52). The paths of a
-// [*ValidationError] start with "policies".
+// [*ValidationError] start with "policies". Nobody may change the bytes afterwards.
 func (dc *DecodeContext) LBPolicy(policies []byte) (LBConfig, error) {
-	return dc.lbPolicy(policies, 1)
+	last := &dc.lastPolicy
+	if last.types == dc.Types && last.config.Name != "" && bytes.Equal(last.policies, policies) {
+		return last.config, nil
+	}
+	c, err := dc.lbPolicy(policies, 1)
+	if err == nil {
+		*last = lastPolicy{types: dc.Types, policies: policies, config: c}
+	}
+	return c, err
+}
+
+// A lastPolicy is the last policy that was converted. Most clusters of a control plane have the
+// same one. Without it, a cluster with wrr_locality and TLS takes a third more time to decode.
+type lastPolicy struct {
+	types    *Set
+	policies []byte
+	config   LBConfig
 }
 
 func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) {
