@@ -196,12 +196,17 @@ func TestLargeReportsAreSplit(t *testing.T) {
 func TestServerWithoutLoadReportingIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
+		released := make(chan struct{})
 		n := newLoadNetwork(func(*grpc.Server) {})
-		n.Transport = countingTransport{n.Transport, func() { asked.Add(1) }}
+		n.Transport = countingTransport{n.Transport, func() {
+			asked.Add(1)
+			<-released // a cluster that is released after the answer is kept until the next one
+		}}
 		c, store := newLoadClient(t, n)
 		gone := store.Cluster("gone", "")
 		gone.Drop("")
 		gone.Release()
+		close(released)
 		pass(time.Second)
 		if !store.Empty() {
 			t.Error("load without a user is kept for a server that takes none")
