@@ -8,7 +8,8 @@
 // that the views of a wire decoder have.
 //
 // Code is written as Go source with places for other code, see Src. Package jennifer names
-// the imports.
+// the imports. Code that is almost the same for all packages is in templates, and so are the
+// texts of [Explain] and [Page].
 //
 // # Determinism
 //

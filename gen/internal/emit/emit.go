@@ -103,14 +103,14 @@ type artefact struct {
 func (e *emitter) artefacts() []artefact {
 	return []artefact{
 		{"update.gen.go", e.update()},
-		{"watcher.gen.go", e.watcher()},
-		{"publish.gen.go", e.publish()},
+		{"watcher.gen.go", e.template("watcher")},
+		{"publish.gen.go", e.template("publish")},
 		{"decoder.gen.go", e.decoder()},
 		{"validator.gen.go", e.validator()},
 		{"wire.gen.go", e.wire()},
-		{"shard.gen.go", e.shard()},
-		{"register.gen.go", e.register()},
-		{"conformance_gen_test.go", e.conformance()},
+		{"shard.gen.go", e.template("shard")},
+		{"register.gen.go", e.template("register")},
+		{"conformance_gen_test.go", e.template("conformance")},
 	}
 }
 

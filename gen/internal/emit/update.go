@@ -29,40 +29,12 @@ func (e *emitter) update() []jen.Code {
 		out = append(out, slice.FlatMap(s.Oneofs(), e.oneofType)...)
 	}
 	out = append(out, slice.FlatMap(e.pkg.Enums, e.enumType)...)
-	out = append(out, e.methods()...)
+	out = append(out, e.template("methods")...)
 	out = append(out, e.equalUpdate())
 	uncomparable := slice.Filter(e.pkg.Structs, func(s *model.Struct) bool { return !s.Comparable })
 	grouped := slice.Filter(e.pkg.Structs, func(s *model.Struct) bool { return s.Grouped })
 	oneofs := slice.Filter(e.pkg.Oneofs, func(o *model.Oneof) bool { return !(&model.Field{Value: model.OneofOf{Oneof: o}}).Comparable() })
 	return slices.Concat(out, slice.Map(uncomparable, e.equalStruct), slice.Map(grouped, e.isSet), slice.Map(oneofs, e.equalOneof))
-}
-
-// methods are those that every update has. They accept a nil update.
-func (e *emitter) methods() []jen.Code {
-	about := func(name, result, doc string) jen.Code {
-		return e.documented(doc, "func (u *Update) "+name+"() "+result+" {\nreturn u.about()."+name+"()\n}")
-	}
-	return []jen.Code{
-		about("Name", "xdstp.Name", "Name returns the resource's canonical name."),
-		about("Version", "string", "Version returns the version of the first response that had the resource with this content."),
-		about("Raw", "[]byte", "Raw returns the encoded message as received. It must not be changed."),
-		about("Server", "*bootstrap.Server", "Server returns the bootstrap file's entry of the server that sent the resource."),
-		about("Refs", "iter.Seq[resource.Ref]", "Refs returns the resources that this one names."),
-		e.documented("about returns nil for a nil update.", "func (u *Update) about() *resource.Meta {\nif u == nil {\nreturn nil\n}\nreturn &u.meta\n}"),
-		e.documented("Proto unmarshals the whole message.", `func (u *Update) Proto() ($, error) {
-			m := new($)
-			if err := proto.Unmarshal(u.Raw(), m); err != nil {
-				return nil, wire.Unparseable(messageName, err)
-			}
-			return m, nil
-		}`, e.message(e.pkg.Message), e.ident(e.pkg.Message.GoIdent)),
-		e.documented("String describes the update on one line. It shows the fields that are set, the length of long lists, and no secrets.",
-			"func (u *Update) String() string {\nreturn runtime.Format(u)\n}"),
-		e.documented("LogValue returns the update's name, version and server for logs.",
-			"func (u *Update) LogValue() slog.Value {\nreturn runtime.LogValue(u)\n}"),
-		e.documented("MarshalJSON describes the update with all fields that are set, and no secrets. The JSON cannot be unmarshalled; use Raw instead.",
-			"func (u *Update) MarshalJSON() ([]byte, error) {\nreturn runtime.MarshalJSON(messageName, u)\n}"),
-	}
 }
 
 func (e *emitter) structFields(s *model.Struct) []jen.Code {

@@ -2,8 +2,7 @@ package emit
 
 import (
 	"fmt"
-
-	"github.com/dave/jennifer/jen"
+	"slices"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
@@ -18,25 +17,12 @@ func wireTest(p *model.Package, to Target) (File, error) {
 	by.Wire = false
 	e := newEmitter(&by)
 	e.wireTest = true
-	code := append(e.decodeFunctions(), e.validator()...)
-	code = append(code, e.fuzzTarget(p)...)
+	code := slices.Concat(e.decodeFunctions(), e.validator(), e.template("wiretest"))
 	data, err := e.render(artefact{wireTestFile, code}, to)
 	if err != nil {
 		return File{}, fmt.Errorf("emit: %s: %w", wireTestFile, err)
 	}
 	return File{wireTestFile, data}, nil
-}
-
-// fuzzTarget writes the fuzz target and WireTest, which other tests use.
-func (e *emitter) fuzzTarget(p *model.Package) []jen.Code {
-	fields := []jen.Code{e.Src("Plugin: $", e.plugin(p)), jen.Op("Message: messageDecode")}
-	if p.Strict {
-		fields = append(fields, jen.Op("Strict: true"))
-	}
-	return []jen.Code{
-		e.documented("WireTest is the type with both of its decoders.", "func WireTest() plugintest.Wire {\nreturn plugintest.Wire$\n}", lines(fields...)),
-		e.Src("func FuzzWire(f *testing.F) {\nplugintest.FuzzWire(f, WireTest())\n}"),
-	}
 }
 
 // named is the name of a function or variable in the code. That of the decoder of messages is beside the wire decoder's.
