@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"go/token"
@@ -62,16 +63,16 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	if err := d.findRules(ctx, index, m); err != nil {
 		return nil, err
 	}
-	var files []File
-	for name, text := range scaffoldFiles() {
-		data, err := d.render(name, text, m)
+	files := d.cases(s.Folder)
+	for _, name := range []string{"doc.go", "hooks.go", "package_test.go", "resource.yaml", "testdata/minimal.txtar"} {
+		data, err := d.render(name, m)
 		if err != nil {
-			return nil, fmt.Errorf("gen: %s: %w", name, err)
+			return nil, err
 		}
 		files = append(files, File{Path: filepath.Join(s.Folder, strings.Replace(name, "package", d.Package, 1)), Data: data})
 	}
-	sortFiles(files)
-	return append(files, d.cases(s.Folder)...), nil
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
 }
 
 // A draft is the data for the templates of a new package.
@@ -209,9 +210,9 @@ func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module
 
 // scope resolves the rules of the draft.
 func (d *draft) scope(ctx context.Context, index *protoindex.Index, m module) (*model.Scope, error) {
-	text, err := d.render("resource.yaml", scaffoldDescriptor, m)
+	text, err := d.render("resource.yaml", m)
 	if err != nil {
-		return nil, fmt.Errorf("gen: %w", err)
+		return nil, err
 	}
 	in := Input{Descriptors: []Descriptor{{Path: filepath.Join(d.Package, "resource.yaml"), Data: text}}, Index: index}
 	packages, err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) (*model.Package, error) { return pkg, nil })
@@ -231,18 +232,25 @@ func folderName(folder, otherwise string) string {
 	return otherwise
 }
 
+//go:embed scaffold
+var templates embed.FS
+
 // render returns one file.
-func (d *draft) render(name, text string, m module) ([]byte, error) {
-	t, err := template.New(name).Parse(text)
+func (d *draft) render(name string, m module) ([]byte, error) {
+	t, err := template.ParseFS(templates, "scaffold/"+name+".tmpl")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("gen: %w", err)
 	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, d); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("gen: %w", err)
 	}
 	if path.Ext(name) != ".go" {
 		return b.Bytes(), nil
 	}
-	return format.Source(b.Bytes(), format.Options{LangVersion: "go1.26", ModulePath: cmp.Or(m.path, "main")})
+	text, err := format.Source(b.Bytes(), format.Options{LangVersion: "go1.26", ModulePath: cmp.Or(m.path, "main")})
+	if err != nil {
+		return nil, fmt.Errorf("gen: %s: %w", name, err)
+	}
+	return text, nil
 }

@@ -39,7 +39,6 @@ func (d *draft) cases(folder string) []File {
 			w.field(f)
 		}
 	}
-	sortFiles(w.files)
 	return w.files
 }
 
