@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -102,9 +103,17 @@ func TestDiagnostics(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range diag.Codes() {
-		if _, ok := cases["testdata/diag/"+string(c.Code)+".txtar"]; !ok {
-			t.Errorf("no case for %s: %s", c.Code, c.Meaning)
+	reference, err := os.ReadFile("../docs/descriptor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`(?m)^\| (XG\d+) \|`).FindAllSubmatch(reference, -1)
+	for _, c := range codes {
+		if _, ok := cases["testdata/diag/"+string(c[1])+".txtar"]; !ok {
+			t.Errorf("no case for %s", c[1])
 		}
+	}
+	if len(codes) == 0 {
+		t.Error("the reference has no codes")
 	}
 }

@@ -4,8 +4,8 @@
 // on the descriptors and on the Go toolchain's view of their module. They do not depend on
 // the time, the version of the tool, or previously generated files.
 //
-// [Explain] describes the code that Generate would return. [Scaffold] returns the first
-// files of a new package. [Reference] prints the descriptor language.
+// [Input.Explain] describes the code that Generate would return. [Scaffold] returns the first
+// files of a new package. [Schema] describes the descriptor language.
 //
 // A descriptor passes through four packages. Package descriptor parses YAML into a tree
 // with positions. Package protoindex finds the messages. Package model resolves the tree

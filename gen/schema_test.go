@@ -13,45 +13,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/xdsforge/xdsforge/gen"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/rule"
 )
-
-const schemaFile = "../docs/resource.schema.json"
-
-// The published schema is the one that the language gives. With UPDATE set in
-// the environment it is written anew.
-func TestPublishedSchema(t *testing.T) {
-	want, err := rule.Language().Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	published(t, schemaFile, want)
-}
-
-// The same for the reference.
-func TestPublishedReference(t *testing.T) {
-	published(t, "../docs/descriptor.md", gen.Reference())
-}
-
-// published compares a file with the expected text, or writes it.
-func published(t *testing.T, file string, want []byte) {
-	t.Helper()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the tables of the generator give; run UPDATE=1 go test ./gen", file)
-	}
-}
 
 // schema compiles the language's schema.
 func schema(t *testing.T) *jsonschema.Schema {

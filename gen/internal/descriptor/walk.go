@@ -87,6 +87,16 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 	}
 }
 
+// either joins words in quotes to `"a", "b" or "c"`.
+func either(words []string, quote string) string {
+	last := len(words) - 1
+	text := quote + words[last] + quote
+	if last > 0 {
+		text = quote + strings.Join(words[:last], quote+", "+quote) + quote + " or " + text
+	}
+	return text
+}
+
 // empty reports whether a value is missing, for example because all lines of a list are
 // comments. A missing list has no elements.
 func empty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

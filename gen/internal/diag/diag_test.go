@@ -31,17 +31,6 @@ b.yaml:3:1: third [XG006]`
 	}
 }
 
-func TestCodes(t *testing.T) {
-	for i, c := range Codes() {
-		if want := Code("XG0" + string(rune('0'+(i+1)/10)) + string(rune('0'+(i+1)%10))); c.Code != want {
-			t.Errorf("code %d is %s; want %s", i, c.Code, want)
-		}
-		if c.Meaning == "" {
-			t.Errorf("%s means nothing", c.Code)
-		}
-	}
-}
-
 func TestSuggest(t *testing.T) {
 	words := []string{"service_name", "name", "weight", "min_len", "max_len"}
 	for word, want := range map[string]string{

@@ -14,6 +14,7 @@
 //
 // # Codes
 //
-// [Codes] is the table of codes. A code never changes its meaning. A code that is no
-// longer used is not assigned to another error.
+// The comment of a [Code] is its meaning, which never changes. A code that is no longer used is
+// not assigned to another error. A test of package descriptor writes the codes to the reference
+// of the language.
 package diag

@@ -4,5 +4,5 @@
 // outputtest with a descriptor that uses it.
 //
 // The tests of this package check each example. The reference and the JSON Schema of the
-// language show the kinds too; UPDATE=1 go test ./gen writes them.
+// language show the kinds too; UPDATE=1 go test ./gen/internal/descriptor writes them.
 package rule

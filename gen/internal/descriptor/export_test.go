@@ -2,7 +2,7 @@ package descriptor
 
 import "strings"
 
-// Takes describes the values that k accepts.
+// Takes describes the values that k accepts, for the reference.
 func (k Key) Takes() string {
 	of := "[" + k.Of + "](#" + k.Of + ")"
 	switch k.Kind {
@@ -30,18 +30,8 @@ func (k Key) Takes() string {
 	}
 }
 
-// either joins words in quotes to `"a", "b" or "c"`.
-func either(words []string, quote string) string {
-	last := len(words) - 1
-	text := quote + words[last] + quote
-	if last > 0 {
-		text = quote + strings.Join(words[:last], quote+", "+quote) + quote + " or " + text
-	}
-	return text
-}
-
-// Beside describes the keys that k requires or excludes in its mapping m. It returns "" if
-// there are none.
+// Beside describes the keys that k requires or excludes in its mapping m, for the reference. It
+// returns "" if there are none.
 func (k Key) Beside(m Mapping) string {
 	var out []string
 	if k.Required {
