@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
@@ -110,7 +111,7 @@ func TestProtovalidate(t *testing.T) {
 	cel := func(expression string) []byte { return bytes(23, bytes(3, []byte(expression))) }
 	rules := &descriptorpb.FileDescriptorProto{
 		Name: new("buf/validate/validate.proto"), Package: new("buf.validate"), Syntax: new("proto3"),
-		Options: &descriptorpb.FileOptions{GoPackage: new("buf.test/validate")},
+		Options: &descriptorpb.FileOptions{GoPackage: new("buf.test/validate")}, Dependency: []string{"google/protobuf/descriptor.proto"},
 		MessageType: []*descriptorpb.DescriptorProto{
 			{Name: new("Rule"), Field: []*descriptorpb.FieldDescriptorProto{field("expression", 3, text, nil)}},
 			{Name: new("UInt32Rules"), Field: []*descriptorpb.FieldDescriptorProto{field("lt", 2, number32, nil), field("gte", 5, number32, nil)}},
@@ -137,22 +138,33 @@ func TestProtovalidate(t *testing.T) {
 			field("odd", 6, text, option(cel("this.matches('x')"))),
 		}}, {Name: new("Inner"), Field: []*descriptorpb.FieldDescriptorProto{field("name", 1, text, nil), field("size", 2, number32, nil)}}},
 	}
-	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{rules, thing}})
-	if err != nil {
-		t.Fatal(err)
+	derive := func() []string {
+		set := []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(descriptorpb.File_google_protobuf_descriptor_proto), rules, thing}
+		data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{data}, Wants: []protoindex.Want{{Message: "acme.Thing"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := index.Message("acme.Thing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range Derive(m, Depth, index) {
+			got = append(got, r.Line+r.Comment)
+		}
+		return got
 	}
-	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{data}, Wants: []protoindex.Want{{Message: "acme.Thing"}}})
-	if err != nil {
-		t.Fatal(err)
+	unread := "size: the option, which cannot be read = no proto file declares option 1159 of google.protobuf.FieldOptions is not expressed (protovalidate)"
+	if got := derive(); len(got) != 10 || got[0] != unread {
+		t.Errorf("rules without a declaration of the option:\n%s\nwant one for each field, and first %s", strings.Join(got, "\n"), unread)
 	}
-	m, err := index.Message("acme.Thing")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, r := range Derive(m, Depth, index) {
-		got = append(got, r.Line+r.Comment)
-	}
+	rules.Extension = append(rules.Extension, field("field", 1159, ".buf.validate.FieldRules", nil))
+	rules.Extension[0].Extendee = new(".google.protobuf.FieldOptions")
+	got := derive()
 	want := []string{
 		"{at: size, min: 2, why: protovalidate}",
 		"{at: size, below: 10, why: protovalidate}",

@@ -78,14 +78,12 @@ func derive(m *protogen.Message, depth int, x Index, path []string, present stri
 func (s source) own(m *protogen.Message, x Index, path []string, present string) []Rule {
 	var out []Rule
 	whole := &deriver{index: x, why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
-	whole.unreadable(s.option(m.Desc.Options(), s.message, x))
-	if rules := s.messageRules(m, x); rules != nil {
+	if rules := whole.options(s.rules(m.Desc.Options(), x)); rules != nil {
 		whole.messageRules(rules)
 	}
 	for _, f := range m.Fields {
 		d := newDeriver(x, s.why, f, path, present)
-		d.unreadable(s.option(f.Desc.Options(), s.rules, x))
-		if rules := s.fieldRules(f, x); rules != nil {
+		if rules := d.options(s.rules(f.Desc.Options(), x)); rules != nil {
 			d.empty = slices.Contains(whole.oneofs, string(f.Desc.Name()))
 			d.fieldRules(rules)
 		}
@@ -93,7 +91,7 @@ func (s source) own(m *protogen.Message, x Index, path []string, present string)
 	}
 	out = append(out, whole.out...)
 	for _, o := range m.Oneofs {
-		if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
+		if s.requiredOneof(o, x) {
 			d := &deriver{index: x, why: s.why, message: m, path: path, at: join(path, string(o.Desc.Name())), present: present, option: "required oneof"}
 			d.add("required: true")
 			out = append(out, d.out...)
@@ -130,7 +128,10 @@ func (s source) annotates(m *protogen.Message, x Index, seen map[*protogen.Messa
 		return false
 	}
 	seen[m] = true
-	return s.messageRules(m, x) != nil || slices.ContainsFunc(m.Oneofs, s.requiredOneof) || slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+	if rules, _ := s.rules(m.Desc.Options(), x); rules != nil || slices.ContainsFunc(m.Oneofs, func(o *protogen.Oneof) bool { return s.requiredOneof(o, x) }) {
+		return true
+	}
+	return slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		of := f.Message
 		if f.Desc.IsMap() {
 			of = of.Fields[1].Message
@@ -321,7 +322,7 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 		}
 	})
 	d.option = cmp.Or(strings.TrimSuffix(outer, "."), "the option")
-	d.unknown(rules)
+	d.undeclared(rules)
 	d.option = outer
 }
 
@@ -349,7 +350,7 @@ func (d *deriver) messageRules(rules protoreflect.Message) {
 		}
 	})
 	d.option = "the option"
-	d.unknown(rules)
+	d.undeclared(rules)
 }
 
 // messageOneof derives the rule that one of some fields has a value. They have no other rules while they have none.

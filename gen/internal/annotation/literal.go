@@ -56,7 +56,7 @@ func (d *deriver) typeRules(rules protoreflect.Message) {
 		}
 	}
 	d.option = outer
-	d.unknown(rules)
+	d.undeclared(rules)
 }
 
 // notNaN derives that a number is not NaN. Bounds of protovalidate exclude it; those of protoc-gen-validate, and those of

@@ -10,42 +10,26 @@ import (
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The number of the extension of FieldOptions with the expressions of a predefined rule, and its message.
-const (
-	predefinedNumber protowire.Number = 1160
-	predefinedRules                   = "buf.validate.PredefinedRules"
-)
+// predefinedNumber is the number of the option of extensions with the expressions of a predefined rule.
+const predefinedNumber protowire.Number = 1160
 
-// unreadable notes that an option of the library could not be read.
-func (d *deriver) unreadable(_ protoreflect.Message, err error) {
+// options returns the rules among some options. It notes options that cannot be read.
+func (d *deriver) options(rules protoreflect.Message, err error) protoreflect.Message {
 	if err != nil {
 		d.option = "the option"
 		d.skip("the option, which cannot be read", err)
 	}
+	return rules
 }
 
-// unknown derives the rules of the options in a message such as StringRules that its descriptor does not declare. They are
+// undeclared derives the rules of the options in a message such as StringRules that its descriptor does not declare. They are
 // predefined rules of protovalidate, or options of a later version.
-func (d *deriver) unknown(rules protoreflect.Message) {
-	var numbers []protowire.Number
-	for data := rules.GetUnknown(); len(data) > 0; {
-		num, _, n := protowire.ConsumeField(data)
-		if n < 0 {
-			break
-		}
-		if data = data[n:]; !slices.Contains(numbers, num) {
-			numbers = append(numbers, num)
-		}
-	}
-	slices.Sort(numbers)
+func (d *deriver) undeclared(rules protoreflect.Message) {
 	of, outer := rules.Descriptor().FullName(), d.option
-	for _, num := range numbers {
+	for _, num := range unknown(rules) {
 		if x := d.index.Extension(of, num); x != nil {
 			d.option = fmt.Sprintf("%s.(%s)", outer, x.Desc.FullName())
 			d.predefined(x, rules)
@@ -64,7 +48,7 @@ func rulesWord() *regexp.Regexp { return regexp.MustCompile(`\brules\b`) }
 // predefined derives the rules of one predefined rule. Its expressions apply with the value that the field gives to it.
 func (d *deriver) predefined(x *protogen.Extension, rules protoreflect.Message) {
 	name := fmt.Sprintf("predefined rule %s", x.Desc.FullName())
-	value, err := extensionValue(x, rules)
+	value, err := extension(rules.Interface(), x.Desc.Number(), d.index)
 	if err != nil {
 		d.skip(name+", which cannot be read", err)
 		return
@@ -85,24 +69,11 @@ func (d *deriver) predefined(x *protogen.Extension, rules protoreflect.Message) 
 	}
 }
 
-// extensionValue returns the value of an extension of a message that has it as an unknown field.
-func extensionValue(x *protogen.Extension, rules protoreflect.Message) (protoreflect.Value, error) {
-	typ, types := dynamicpb.NewExtensionType(x.Desc), new(protoregistry.Types)
-	if err := types.RegisterExtension(typ); err != nil {
-		return protoreflect.Value{}, err
-	}
-	m := dynamicpb.NewMessage(rules.Descriptor())
-	if err := (proto.UnmarshalOptions{Resolver: types}).Unmarshal(rules.GetUnknown(), m); err != nil {
-		return protoreflect.Value{}, err
-	}
-	return m.Get(typ.TypeDescriptor()), nil
-}
-
 // predefinedExpressions returns the expressions in the option buf.validate.predefined of an extension.
 func predefinedExpressions(x *protogen.Extension, index Index) []string {
-	s := source{number: predefinedNumber}
-	option, err := s.option(x.Desc.Options(), predefinedRules, index)
-	if err != nil || option == nil {
+	v, _ := extension(x.Desc.Options(), predefinedNumber, index)
+	option, ok := v.Interface().(protoreflect.Message)
+	if !ok {
 		return nil
 	}
 	var out []string
