@@ -12,7 +12,7 @@ import (
 // conversion returns the conversion of x. A view has other functions than a message, if the
 // conversion reads more than fields of the message itself.
 func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *model.Field) (pre []jen.Code, value *jen.Statement) {
-	name, dc := "convert."+c.Func, ""
+	name, args := "convert."+c.Func, "($, $, v)"
 	if f.views != nil && len(c.Inputs) > 0 {
 		name = "convert.View" + c.Func
 		pre, x = f.inputs(c, x, d)
@@ -20,9 +20,9 @@ func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *mode
 		name, x = "convert.View"+c.Func, f.Src("$.socket()", x)
 	}
 	if c.Context {
-		dc = "dc, "
+		args = "(dc, $, $, v)"
 	}
-	return pre, f.Src(name+"($$, $, v)", dc, f.path(at), x)
+	return pre, f.Src(name+args, f.path(at), x)
 }
 
 // inputs is the struct of the values that a conversion takes from x, a view. pre declares the messages that several

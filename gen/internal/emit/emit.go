@@ -77,12 +77,14 @@ func Files(p *model.Package, to Target) ([]File, error) {
 
 // An emitter writes one package.
 type emitter struct {
-	pkg      *model.Package
-	needs    map[string]needs // by function
-	imports  map[string]bool
-	patterns []string // regular expressions of rules
-	views    *views   // nil: messages are unmarshalled
-	wireTest bool     // for the test of a wire decoder, which takes updates of any type
+	pkg       *model.Package
+	needs     map[string]needs     // by function
+	functions map[string]*function // that were written
+	current   *function            // whose body is written; nil outside of functions
+	imports   map[string]bool
+	patterns  []string // regular expressions of rules
+	views     *views   // nil: messages are unmarshalled
+	wireTest  bool     // for the test of a wire decoder, which takes updates of any type
 }
 
 func newEmitter(p *model.Package) *emitter {
