@@ -7,33 +7,53 @@ import (
 	"text/template"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
 //go:embed templates
-var templates embed.FS
+var templateFiles embed.FS
 
-// execute returns the text of the template in a file. others are files with templates that it uses.
-func execute(name, others string, funcs template.FuncMap, data any) (string, error) {
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"contract":   func() int { return Contract },
+	"source":     source,
+	"cases":      cases,
+	"caseSource": caseSource,
+	"wrap":       func(text string) string { return strings.Join(wrap(text, columns), "\n") },
+	"cell":       cell,
+}).ParseFS(templateFiles, "templates/*"))
+
+// execute returns the text of a template.
+func execute(name string, data any) (string, error) {
 	var text strings.Builder
-	t := template.Must(template.New(name).Funcs(funcs).ParseFS(templates, "templates/"+name, "templates/"+others))
-	if err := t.Execute(&text, data); err != nil {
+	if err := templates.ExecuteTemplate(&text, name, data); err != nil {
 		return "", fmt.Errorf("emit: %w", err)
 	}
 	return text.String(), nil
 }
 
+// codeData is the package as templates of code see it.
+type codeData struct {
+	*model.Package
+	args []any // for the places in the code
+	e    *emitter
+}
+
+func (d *codeData) place(c jen.Code) string {
+	d.args = append(d.args, c)
+	return "$"
+}
+
+// GoMessage is the Go type of the resource's message.
+func (d *codeData) GoMessage() string { return d.place(d.e.ident(d.Message.GoIdent)) }
+
+// Quote is a string literal.
+func (d *codeData) Quote(text string) string { return d.place(jen.Lit(text)) }
+
 // template returns the code of a template: source as for Src, and comments in lines of any length.
 func (e *emitter) template(name string) []jen.Code {
-	var args []any
-	arg := func(c jen.Code) string {
-		args = append(args, c)
-		return "$"
-	}
-	text, err := execute(name+".go.tmpl", "*.go.tmpl", template.FuncMap{
-		"contract": func() int { return Contract },
-		"message":  func() string { return arg(e.ident(e.pkg.Message.GoIdent)) },
-		"quote":    func(text string) string { return arg(jen.Lit(text)) },
-	}, e.pkg)
+	data := &codeData{Package: e.pkg, e: e}
+	text, err := execute(name+".go.tmpl", data)
 	if err != nil {
 		panic(err) // a fault of the template
 	}
@@ -44,8 +64,8 @@ func (e *emitter) template(name string) []jen.Code {
 			continue
 		}
 		n := strings.Count(line, "$")
-		out.Add(e.Src(line, args[:n]...))
-		args = args[n:]
+		out.Add(e.Src(line, data.args[:n]...))
+		data.args = data.args[n:]
 	}
 	return []jen.Code{out}
 }
