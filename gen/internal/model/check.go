@@ -80,50 +80,36 @@ func updateMethods() []string {
 	return []string{"Equal", "LogValue", "MarshalJSON", "Name", "Proto", "Raw", "Refs", "Server", "String", "Version"}
 }
 
-// A declaration of the generated package.
+// declarations are the names that the generated package declares.
+type declarations struct {
+	bag      *diag.Bag
+	first    map[string]declaration // by name
+	reported map[diag.Pos]bool
+}
+
+// A declaration is what has a name.
 type declaration struct {
-	name string
 	what string
 	pos  diag.Pos // zero: every package has it
 }
 
-// clashes names the functions that are generated, and notes declarations that
-// have one name.
-func (b *builder) clashes() {
-	var all []declaration
-	for name := range strings.FieldsSeq(FixedNames) {
-		all = append(all, declaration{name: name, what: "what every package declares"})
+// add notes a declaration, unless another one has its name. Only one clash is reported for each position, because the
+// functions of a type clash too. Several fields can have one hook.
+func (d *declarations) add(pos diag.Pos, what, name string) {
+	first, clash := d.first[name]
+	switch {
+	case !clash:
+		d.first[name] = declaration{what, pos}
+		return
+	case d.reported[pos] || first.what == what && strings.HasPrefix(what, "hook"):
+		return
 	}
-	for name := range strings.FieldsSeq(LocalNames) {
-		all = append(all, declaration{name: name, what: "a variable of generated code"})
+	where := ""
+	if !first.pos.IsZero() {
+		where = fmt.Sprintf(" in line %d", first.pos.Line)
 	}
-	for _, s := range b.pkg.Structs {
-		all = append(all, declaration{s.Name, "struct " + s.Name, s.Pos}, declaration{"decode" + s.Name, "the function that reads struct " + s.Name, s.Pos})
-	}
-	for _, e := range b.pkg.Enums {
-		all = append(all, declaration{e.Name, "enum " + e.Name, e.Pos}, declaration{"decode" + e.Name, "the function that reads enum " + e.Name, e.Pos})
-		for _, v := range e.Values {
-			all = append(all, declaration{v.Name, "a constant of enum " + e.Name, e.Pos})
-		}
-	}
-	for _, o := range b.pkg.Oneofs {
-		all = append(all,
-			declaration{o.Name, "oneof " + o.Name, o.Pos}, declaration{"decode" + o.Name, "the function that reads oneof " + o.Name, o.Pos},
-			declaration{"equal" + o.Name, "the function that compares oneof " + o.Name, o.Pos})
-		for _, c := range o.Cases {
-			if c.Hook != nil {
-				all = append(all, declaration{c.Type, "case " + c.Type, c.Pos})
-			}
-		}
-	}
-	for i, s := range b.pkg.Picks {
-		all = append(all, declaration{s.Pick.Func, "the function that picks an element", b.pkg.pickPos[i]})
-	}
-	all = b.nameScopes(all)
-	for _, h := range b.hooks {
-		all = append(all, declaration{h.Value, "hook " + h.Value, h.Pos})
-	}
-	b.reportClashes(all)
+	d.reported[pos] = true
+	d.bag.AddHint(pos, diag.NameClash, "choose another name", "%s and %s%s would both be %s", what, first.what, where, name)
 }
 
 // LocalNames are the names of parameters and variables of generated code, which
@@ -135,50 +121,62 @@ const LocalNames = `a b body c ctx dc e err i in j k key list m meta n name o ok
 const FixedNames = `Update Event MemberEvent Watch WatchCollection Subscribe Get Lookup Put Delete AddTo Type Register
 	messageName typ newShard decode peekName validate validateUpdate`
 
-func (b *builder) reportClashes(all []declaration) {
-	seen, reported := make(map[string]declaration), make(map[diag.Pos]bool)
-	for _, d := range all {
-		first, ok := seen[d.name]
-		if !ok {
-			seen[d.name] = d
-			continue
+// clashes names the functions that are generated, and notes declarations that
+// have one name.
+func (b *builder) clashes() {
+	d := declarations{b.bag, make(map[string]declaration), make(map[diag.Pos]bool)}
+	for name := range strings.FieldsSeq(FixedNames) {
+		d.add(diag.Pos{}, "what every package declares", name)
+	}
+	for name := range strings.FieldsSeq(LocalNames) {
+		d.add(diag.Pos{}, "a variable of generated code", name)
+	}
+	for _, s := range b.pkg.Structs {
+		d.add(s.Pos, "struct "+s.Name, s.Name)
+		d.add(s.Pos, "the function that reads struct "+s.Name, "decode"+s.Name)
+	}
+	for _, e := range b.pkg.Enums {
+		d.add(e.Pos, "enum "+e.Name, e.Name)
+		d.add(e.Pos, "the function that reads enum "+e.Name, "decode"+e.Name)
+		for _, v := range e.Values {
+			d.add(e.Pos, "a constant of enum "+e.Name, v.Name)
 		}
-		if reported[d.pos] {
-			continue // its functions have one name, too
+	}
+	for _, o := range b.pkg.Oneofs {
+		d.add(o.Pos, "oneof "+o.Name, o.Name)
+		d.add(o.Pos, "the function that reads oneof "+o.Name, "decode"+o.Name)
+		d.add(o.Pos, "the function that compares oneof "+o.Name, "equal"+o.Name)
+		for _, c := range o.Cases {
+			if c.Hook != nil {
+				d.add(c.Pos, "case "+c.Type, c.Type)
+			}
 		}
-		if first.what == d.what && strings.HasPrefix(d.what, "hook") {
-			continue // one function for several fields
+	}
+	for i, s := range b.pkg.Picks {
+		d.add(b.pkg.pickPos[i], "the function that picks an element", s.Pick.Func)
+	}
+	taken := Names{"validateUpdate": true} // of the rules about Go fields
+	for _, s := range b.pkg.All() {
+		base := "validate"
+		if s != b.pkg.Update {
+			base += s.Name
 		}
-		where := ""
-		if !first.pos.IsZero() {
-			where = fmt.Sprintf(" in line %d", first.pos.Line)
+		if s.Rules != nil {
+			d.scope(s.Rules, taken, base, s.Pos)
 		}
-		reported[d.pos] = true
-		b.bag.AddHint(d.pos, diag.NameClash, "choose another name", "%s and %s%s would both be %s", d.what, first.what, where, d.name)
+	}
+	for _, h := range b.hooks {
+		d.add(h.Pos, "hook "+h.Value, h.Value)
 	}
 }
 
-// nameScopes gives every scope the name of its function.
-func (b *builder) nameScopes(all []declaration) []declaration {
-	taken := Names{"validateUpdate": true} // of the rules about Go fields
-	var name func(s *Scope, base string, pos diag.Pos)
-	name = func(s *Scope, base string, pos diag.Pos) {
-		s.Func = taken.Take(base)
-		if s.Func != "validate" {
-			all = append(all, declaration{s.Func, "a function that checks rules", pos})
-		}
-		for _, u := range s.Under {
-			name(u.Scope, s.Func+camel(strings.ReplaceAll(u.Path.String(), ".", "_")), pos)
-		}
+// scope names the function of a scope, and those of the scopes in it.
+func (d *declarations) scope(s *Scope, taken Names, base string, pos diag.Pos) {
+	s.Func = taken.Take(base)
+	if s.Func != "validate" { // which is one of the fixed names
+		d.add(pos, "a function that checks rules", s.Func)
 	}
-	for _, s := range b.pkg.All() {
-		if s.Rules != nil {
-			base := "validate"
-			if s != b.pkg.Update {
-				base += s.Name
-			}
-			name(s.Rules, base, s.Pos)
-		}
+	for _, u := range s.Under {
+		d.scope(u.Scope, taken, s.Func+camel(strings.ReplaceAll(u.Path.String(), ".", "_")), pos)
 	}
-	return all
 }
