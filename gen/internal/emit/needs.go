@@ -39,11 +39,8 @@ type function struct {
 	calls []string
 }
 
-// findNeeds returns the parameters of every function, by its name. It writes all functions once to find them.
+// findNeeds returns the parameters of every function that was written, by its name.
 func (e *emitter) findNeeds() map[string]needs {
-	e.functions = make(map[string]*function)
-	e.decodeFunctions()
-	e.validator()
 	all := make(map[string]needs)
 	for name := range e.functions {
 		all[name] = e.reach(name, make(map[string]bool))

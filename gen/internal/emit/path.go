@@ -18,6 +18,10 @@ func (e *emitter) Get(m any, p model.Path) *jen.Statement {
 			out = e.Src("$.$()", out, oneofGetter(s.Oneof))
 			continue
 		}
+		e.noteField(s.Field)
+		if s.Part != nil {
+			e.noteField(s.Part)
+		}
 		name, _ := s.Field.MethodName("Get")
 		out = e.Src("$.$()", out, name)
 		if s.Pick != nil {
@@ -37,6 +41,7 @@ func (e *emitter) Presence(m any, p model.Path, present bool) *jen.Statement {
 		not, equal, above = "!", "==", "=="
 	}
 	if o := p.Oneof(); o != nil {
+		e.note(o.Desc, useRead|usePresence)
 		if has := e.hasOneof(o); has != "" {
 			return e.Src("$$.$()", not, e.Get(m, p.Parent()), has)
 		}
@@ -62,6 +67,7 @@ func (e *emitter) Presence(m any, p model.Path, present bool) *jen.Statement {
 // explicit tests the presence of a scalar with explicit presence.
 func (e *emitter) explicit(m any, p model.Path, not, equal string) *jen.Statement {
 	leaf := p.Leaf()
+	e.note(leaf.Desc, usePresence)
 	parent := e.Get(m, p.Parent())
 	has := e.hasField(leaf)
 	switch {

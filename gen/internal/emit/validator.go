@@ -245,10 +245,19 @@ func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
 // callCheck calls a validate hook, unless there is no message for it.
 func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
 	return f.Each(m, c.Path, f.Here(), func(x jen.Code, at Place) []jen.Code {
-		args := f.hookArgs(c.Hook, x, c.Path.Message(), "")
-		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.root && slices.Contains(f.pkg.Late, c.When.Profile) {
-			args = f.Src("$.message", x)
-		}
-		return []jen.Code{f.Src("$(dc, $, $, v)", c.Hook.Func, f.path(at), args)}
+		return []jen.Code{f.Src("$(dc, $, $, v)", c.Hook.Func, f.path(at), f.checkArgs(c, x))}
 	})
+}
+
+// checkArgs are the arguments of a validate hook. If hooks get the whole resource only in some profiles, it is unmarshalled there.
+func (f *Func) checkArgs(c *model.Check, x jen.Code) jen.Code {
+	if f.views != nil && f.root && len(c.Hook.Needs)+len(c.Path.Steps) == 0 {
+		if f.views.names == nil { // see findLate
+			f.late = append(f.late, c.When.Profile)
+		}
+		if slices.Contains(f.late, c.When.Profile) {
+			return f.Src("$.message", x)
+		}
+	}
+	return f.hookArgs(c.Hook, x, c.Path.Message(), "")
 }

@@ -309,13 +309,9 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	c := &Check{Rule: rule, Path: p, Why: d.Why.Value}
 	if reach == ReachResource {
 		enter = 0
-		b.pkg.Uses.read(p)
-	} else {
-		b.pkg.Uses.presence(p)
-		if p.ToList() && reach != ReachMessage {
-			enter--
-			c.Elements = reach == ReachElement
-		}
+	} else if p.ToList() && reach != ReachMessage {
+		enter--
+		c.Elements = reach == ReachElement
 	}
 	b.place(root, c, enter, tests, context)
 }
