@@ -23,9 +23,9 @@ const (
 	useGiven                    // hooks get the well-known type, and may keep it
 )
 
-// note notes a use. The functions are written once to find the uses, and views have exactly the fields that they read.
+// note notes a use, if the functions are written for the first time. Views have exactly the fields that they read.
 func (e *emitter) note(d protoreflect.Descriptor, u use) {
-	if e.views == nil {
+	if e.views == nil || e.views.names != nil {
 		return
 	}
 	e.views.uses[d.FullName()] |= u
