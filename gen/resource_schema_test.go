@@ -2,7 +2,6 @@ package gen
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -119,8 +118,8 @@ func checkCases(t *testing.T, folder string, pkg *model.Package, s schema.Schema
 func evaluate(t *testing.T, pkg *model.Package, resource []byte) []string {
 	t.Helper()
 	var out []string
-	message := make(map[string]any)
-	if err := json.Unmarshal(resource, &message); err != nil {
+	message := dynamicpb.NewMessage(pkg.Message.Desc)
+	if err := (protojson.UnmarshalOptions{Resolver: protoregistry.GlobalTypes}).Unmarshal(resource, message); err != nil {
 		t.Fatal(err)
 	}
 	if pkg.Update.Rules != nil {

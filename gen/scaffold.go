@@ -16,6 +16,8 @@ import (
 	"text/template"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 	"mvdan.cc/gofumpt/format"
 
 	"github.com/xdsforge/xdsforge/gen/internal/annotation"
@@ -99,7 +101,7 @@ type draft struct {
 	Name        string       // its name
 	rules       *model.Scope // of the descriptor
 	whole       *model.Scope // of all annotations of the message
-	minimal     map[string]any
+	minimal     *dynamicpb.Message
 }
 
 // A draftHook is a hook for an expression that no rule expresses.
@@ -198,12 +200,15 @@ func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module
 	if d.whole, err = whole.scope(ctx, index, m); err != nil {
 		return err
 	}
-	d.minimal = make(map[string]any)
-	if d.NameField != "" {
-		d.minimal[d.NameField] = "example"
+	d.minimal = dynamicpb.NewMessage(message.Desc)
+	name := message.Desc.Fields().ByName(protoreflect.Name(d.NameField))
+	if name != nil {
+		d.minimal.Set(name, protoreflect.ValueOfString("example"))
 	}
 	schema.Repair(d.whole, d.minimal) // if it does not succeed, the author completes the message
-	d.Name, _ = d.minimal[d.NameField].(string)
+	if name != nil {
+		d.Name = d.minimal.Get(name).String()
+	}
 	d.Minimal = asJSON(d.minimal)
 	return nil
 }

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
@@ -71,16 +75,18 @@ type caseWriter struct {
 
 // field adds the cases of a field.
 func (w *caseWriter) field(r ruled) {
-	valid := schema.Copy(w.minimal)
+	valid := proto.CloneOf(w.minimal)
 	schema.Set(valid, r.path, nil)
 	if !schema.Repair(w.whole, valid) {
 		return
 	}
 	broken := make(map[*model.Check]bool)
-	var right map[string]any
+	var right *dynamicpb.Message
 	try := func(x any) {
-		resource := schema.Copy(valid)
-		schema.Set(resource, r.path, x)
+		resource := proto.CloneOf(valid)
+		if !schema.Set(resource, r.path, x) {
+			return
+		}
 		schema.Repair(w.whole, resource, r.checks...) // the values that this one requires
 		verdict, whole := schema.Evaluate(w.rules, resource), schema.Evaluate(w.whole, resource)
 		switch {
@@ -97,16 +103,19 @@ func (w *caseWriter) field(r ruled) {
 	for _, x := range schema.Candidates(r.path[len(r.path)-1], r.checks) {
 		try(x)
 	}
+	if right == nil {
+		return
+	}
 	for _, x := range schema.Long(right, r.path, r.checks) {
 		try(x)
 	}
-	if len(broken) > 0 && right != nil && asJSON(right) != w.Minimal {
+	if len(broken) > 0 && asJSON(right) != w.Minimal {
 		w.add("right_", r, "A value of %s that breaks no rule.", right, "ok")
 	}
 }
 
 // add adds a case about a field.
-func (w *caseWriter) add(prefix string, about ruled, title string, resource map[string]any, want string) {
+func (w *caseWriter) add(prefix string, about ruled, title string, resource *dynamicpb.Message, want string) {
 	path := about.name()
 	name := w.taken.Take(prefix + strings.ReplaceAll(path, ".", "_"))
 	title = fmt.Sprintf(title, path)
@@ -119,8 +128,18 @@ func (w *caseWriter) add(prefix string, about ruled, title string, resource map[
 	})
 }
 
-// asJSON is a message in JSON. It has texts, numbers, maps and slices only.
-func asJSON(m map[string]any) string {
-	text, _ := json.Marshal(m) //nolint:errchkjson // cannot fail
+// asJSON is a message in JSON, with sorted keys and without the varying blanks of protojson.
+func asJSON(m *dynamicpb.Message) string {
+	var fields map[string]any
+	text, err := protojson.MarshalOptions{UseProtoNames: true, AllowPartial: true}.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err == nil {
+		text, err = json.Marshal(fields)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("gen: %v", err)) // the values of the message came from JSON
+	}
 	return string(text)
 }

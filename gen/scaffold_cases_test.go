@@ -175,8 +175,8 @@ func TestChoice(t *testing.T) {
 		{`{"part": {"size": 1}}`, ""},
 		{`{"text": "ab"}`, ""},
 	} {
-		var m map[string]any
-		if err := json.Unmarshal([]byte(c.resource), &m); err != nil {
+		m := dynamicpb.NewMessage(rules.Message.Desc)
+		if err := protojson.Unmarshal([]byte(c.resource), m); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

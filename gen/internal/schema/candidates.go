@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
@@ -65,14 +66,24 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 	return out
 }
 
-// Long returns long lists to try for the list at a path, near the limits of rules about it. They repeat the
-// first element in a message.
-func Long(message map[string]any, path []model.Step, checks []*model.Check) []any {
-	list, _ := get(message, path).([]any)
-	if len(list) == 0 {
+// Long returns long lists to try for the list at a path, near the limits of rules about it, each in a message with this
+// field alone. They repeat the first element in the list of a message.
+func Long(m protoreflect.Message, path []model.Step, checks []*model.Check) []any {
+	for _, s := range path[:len(path)-1] {
+		m = within(m, s)
+	}
+	f := path[len(path)-1].Field
+	if f == nil || !f.Desc.IsList() || !m.Has(f.Desc) {
 		return nil
 	}
-	return slice.Map(lengths(checks, mostElements+1, mostRepeated), func(n int) any { return slices.Repeat(list[:1], n) })
+	first := m.Get(f.Desc).List().Get(0)
+	return slice.Map(lengths(checks, mostElements+1, mostRepeated), func(n int) any {
+		out := m.New()
+		for list := out.Mutable(f.Desc).List(); list.Len() < n; {
+			list.Append(first)
+		}
+		return out
+	})
 }
 
 // fieldsOf are the fields of the message of a field, none if it has another type.
@@ -88,19 +99,25 @@ func fieldsOf(f *protogen.Field) []*protogen.Field {
 func elementValues(f *protogen.Field, checks []*model.Check) []any {
 	about := slice.Filter(checks, func(c *model.Check) bool { return c.Elements && c.Path.Leaf() == f })
 	out := scalars(f, about)
-	slices.SortStableFunc(out, func(a, b any) int { return broken(about, a) - broken(about, b) })
+	slices.SortStableFunc(out, func(a, b any) int { return broken(f, about, a) - broken(f, about, b) })
 	return out
 }
 
-// broken is the number of rules about elements that a value breaks.
-func broken(checks []*model.Check, x any) int {
-	n := 0
-	for _, c := range checks {
-		if ok, _ := holds(c, x, true); !ok {
-			n++
-		}
+// broken is the number of rules about the elements of a list, or the keys or values of a map, that a value breaks.
+func broken(f *protogen.Field, checks []*model.Check, x any) int {
+	m := dynamicpb.NewMessage(f.Parent.Desc)
+	if f.Desc.IsList() {
+		x = []any{x}
 	}
-	return n
+	Set(m, []model.Step{{Field: f}}, x)
+	value := m.Get(f.Desc)
+	if f.Desc.IsList() {
+		value = value.List().Get(0)
+	}
+	return len(slice.Filter(checks, func(c *model.Check) bool {
+		ok, _ := holds(c, value, true)
+		return !ok
+	}))
 }
 
 // lengths are the lengths of lists or maps near the limits of rules, which are within bounds.

@@ -2,11 +2,9 @@ package schema
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
@@ -20,7 +18,7 @@ type Violation struct {
 	Text  string // as the decoder reports it
 
 	scope   *model.Scope
-	message object // where the path of the check starts
+	message protoreflect.Message // where the path of the check starts
 }
 
 // A Verdict is what the rules say about a resource.
@@ -30,43 +28,43 @@ type Verdict struct {
 	Opaque     bool           // there is a message with an [Opaque] rule
 }
 
-// Evaluate checks a message by the rules of its scope. The message is in the form of encoding/json, with
-// the field names of the proto file. Conditions on the context do not hold. Hooks report no violation.
-func Evaluate(s *model.Scope, message map[string]any) Verdict {
+// Evaluate checks a message by the rules of its scope. Conditions on the context do not hold. Hooks report no violation.
+func Evaluate(s *model.Scope, m protoreflect.Message) Verdict {
 	var v Verdict
-	v.scope(s, message, "")
+	v.scope(s, m, "")
 	return v
 }
 
 // scope checks a message at a path.
-func (v *Verdict) scope(s *model.Scope, m object, at string) {
+func (v *Verdict) scope(s *model.Scope, m protoreflect.Message, at string) {
 	for _, c := range s.Checks {
 		if c.Rule != nil && applies(c.When, m) {
-			v.check(s, c, m, join(at, c.Path.InViolation()))
+			v.check(Violation{c, join(at, c.Path.InViolation()), s, m})
 		}
 	}
 	for _, u := range s.Under {
 		if applies(u.When, m) {
-			each(u.Path.Last(), lookup(m, u.Path.Steps), func(index string, _, x any) {
-				if element, ok := x.(object); ok {
-					v.scope(u.Scope, element, join(at, u.Path.InViolation())+index)
-				}
+			x, _ := lookup(m, u.Path)
+			each(u.Path.Last(), x, func(index string, x protoreflect.Value) {
+				v.scope(u.Scope, x.Message(), join(at, u.Path.InViolation())+index)
 			})
 		}
 	}
 }
 
-// check checks a rule about the value at a path of a message, or about its elements.
-func (v *Verdict) check(s *model.Scope, c *model.Check, m object, at string) {
-	x := lookup(m, c.Path.Steps)
+// check checks a rule about the value at a path of a message, or about its elements. The text of broken is the path.
+func (v *Verdict) check(broken Violation) {
+	c, at := broken.Check, broken.Text
+	x, there := lookup(broken.message, c.Path)
 	if _, ok := c.Rule.(Opaque); ok {
-		v.Opaque = v.Opaque || len(c.Path.Steps) == 0 || x != nil
+		v.Opaque = v.Opaque || there
 		return
 	}
-	broken := Violation{Check: c, Text: at, scope: s, message: m}
 	if r, ok := c.Rule.(Choice); ok && r.MessageSchema() != nil {
-		inner, _ := x.(object)
-		set := slice.Filter(r.Members(), func(p model.Path) bool { return there(p, inner) })
+		set := slice.Filter(r.Members(), func(p model.Path) bool {
+			_, there := lookup(x.Message(), p)
+			return there
+		})
 		if len(set) != 1 {
 			broken.Text = strings.TrimPrefix(at+"; "+emit.RuleText(c), "; ")
 			v.Violations = append(v.Violations, broken)
@@ -74,55 +72,62 @@ func (v *Verdict) check(s *model.Scope, c *model.Check, m object, at string) {
 		return
 	}
 	if !c.Elements {
-		v.value(broken, x, there(c.Path, m))
+		v.value(broken, x, there)
 		return
 	}
-	each(c.Path.Last(), x, func(index string, key, x any) {
-		if c.Path.Last().Key() {
-			x = key
-		}
+	each(c.Path.Last(), x, func(index string, x protoreflect.Value) {
 		broken.Text = at + index
 		v.value(broken, x, true)
 	})
 }
 
-// value checks a rule about one value, nil if it is absent. there is true if it is not the zero value. The
-// text of broken is the path of the value.
-func (v *Verdict) value(broken Violation, x any, there bool) {
+// value checks a rule about one value. there is true if it is not absent. The text of broken is the path of the value.
+func (v *Verdict) value(broken Violation, x protoreflect.Value, there bool) {
 	c, at := broken.Check, broken.Text
 	ok, known := holds(c, x, there)
 	switch {
 	case !known:
 		v.Unknown = append(v.Unknown, c)
 	case !ok:
-		if c.Path.Last().Key() {
-			x = nil // the path has the key
+		if s, _, _ := limitsOf(c); s["uniqueItems"] != nil {
+			i := repetition(x.List())
+			at, x = fmt.Sprintf("%s[%d]", at, i), x.List().Get(i)
 		}
-		if list, is := x.([]any); is && isUnique(c) {
-			i := repetition(list)
-			at, x = fmt.Sprintf("%s[%d]", at, i), list[i]
-		}
-		broken.Text = at + shown(c, x) + "; " + emit.RuleText(c)
+		broken.Text = at + shown(c, x, there) + "; " + emit.RuleText(c)
 		v.Violations = append(v.Violations, broken)
 	}
 }
 
-// each calls f for the elements of the list x, or for the entries of the map x in the order of their keys.
-func each(s model.Step, x any, f func(index string, key, x any)) {
-	switch x := x.(type) {
-	case []any:
-		for i, e := range x {
-			f(fmt.Sprintf("[%d]", i), nil, e)
+// each calls f for the elements of a list, or for the keys or values of a map in the order of the keys, with their indexes.
+func each(s model.Step, x protoreflect.Value, f func(index string, x protoreflect.Value)) {
+	switch all := x.Interface().(type) {
+	case protoreflect.List:
+		for i := range all.Len() {
+			f(fmt.Sprintf("[%d]", i), all.Get(i))
 		}
-	case object:
-		for _, key := range slices.Sorted(maps.Keys(x)) {
-			index := "[" + key + "]"
-			if s.Field.Message.Fields[0].Desc.Kind() == protoreflect.StringKind {
-				index = fmt.Sprintf("[%q]", key)
+	case protoreflect.Map:
+		for _, key := range sortedKeys(all) {
+			index, of := "["+key.String()+"]", all.Get(key)
+			if s.Field.Desc.MapKey().Kind() == protoreflect.StringKind {
+				index = fmt.Sprintf("[%q]", key.String())
 			}
-			f(index, key, x[key])
+			if s.Key() {
+				of = key.Value()
+			}
+			f(index, of)
 		}
 	}
+}
+
+// sortedKeys returns the keys of a map, sorted by their texts.
+func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
+	keys := make([]protoreflect.MapKey, 0, m.Len())
+	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
+		keys = append(keys, k)
+		return true
+	})
+	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 func join(at, name string) string {
@@ -132,44 +137,31 @@ func join(at, name string) string {
 	return at + "." + name
 }
 
-// lookup returns the value at a path, nil if it is absent.
-func lookup(m object, steps []model.Step) any {
-	var x any = m
-	for _, s := range steps {
-		o, _ := x.(object)
-		if s.Field == nil {
-			return nil
+// lookup returns the value at a path, the zero value if it is absent. there reports whether it is not absent. There is no
+// value for a oneof, and behind a repeated field.
+func lookup(m protoreflect.Message, p model.Path) (x protoreflect.Value, there bool) {
+	x, there = protoreflect.ValueOfMessage(m), true
+	for _, s := range p.Steps {
+		m, single := x.Interface().(protoreflect.Message)
+		switch {
+		case !single:
+			return protoreflect.Value{}, false
+		case s.Field == nil:
+			return protoreflect.Value{}, m.WhichOneof(s.Oneof.Desc) != nil
 		}
-		x = o[string(s.Field.Desc.Name())]
+		x, there = m.Get(s.Field.Desc), m.Has(s.Field.Desc)
 	}
-	return x
-}
-
-// there reports whether there is a value at a path.
-func there(p model.Path, m object) bool {
-	if o := p.Oneof(); o != nil {
-		parent, _ := lookup(m, p.Parent().Steps).(object)
-		return slices.ContainsFunc(o.Fields, func(f *protogen.Field) bool { return parent[string(f.Desc.Name())] != nil })
-	}
-	switch x := lookup(m, p.Steps).(type) {
-	case nil:
-		return false
-	case []any:
-		return len(x) > 0
-	case object:
-		return len(x) > 0 || p.Class() != model.Map
-	default:
-		return p.Presence() || x != zeroValue(p) && x != 0.0
-	}
+	return x, there
 }
 
 // applies reports whether a condition holds for a message.
-func applies(c model.Cond, m object) bool {
+func applies(c model.Cond, m protoreflect.Message) bool {
 	return c.Context.Empty() && !slices.ContainsFunc(c.Tests, func(t model.Test) bool {
+		x, there := lookup(m, t.Path)
 		if t.Kind != model.Equals {
-			return there(t.Path, m) != (t.Kind == model.Present)
+			return there != (t.Kind == model.Present)
 		}
 		values, _ := jsonValues(t.Value)
-		return !among(values, lookup(m, t.Path.Steps))
+		return !there && t.Path.Presence() || !among(values, typed(t.Path, x))
 	})
 }

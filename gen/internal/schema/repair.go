@@ -2,11 +2,11 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -18,7 +18,7 @@ const mostRepairs = 200
 
 // Repair sets values in a message until it breaks none of the rules that [Evaluate] knows, apart from some
 // checks. It reports whether it found such values.
-func Repair(s *model.Scope, message map[string]any, apart ...*model.Check) bool {
+func Repair(s *model.Scope, message protoreflect.Message, apart ...*model.Check) bool {
 	for range mostRepairs {
 		broken := slice.Filter(Evaluate(s, message).Violations, func(v Violation) bool {
 			return !slices.ContainsFunc(apart, func(c *model.Check) bool { return same(c, v.Check) })
@@ -48,8 +48,7 @@ func (v Violation) repair() bool {
 		return c.Path.InViolation() == path.InViolation()
 	})}
 	for _, x := range Candidates(path.Last(), about.Checks) {
-		Set(v.message, path.Steps, x)
-		if len(Evaluate(about, v.message).Violations) == 0 {
+		if Set(v.message, path.Steps, x) && len(Evaluate(about, v.message).Violations) == 0 {
 			return true
 		}
 	}
@@ -70,104 +69,61 @@ func (v Violation) choose(members []model.Path) bool {
 	})
 	all := &model.Scope{Message: v.scope.Message, Checks: append(slices.Clone(about), v.Check)}
 	for _, x := range Candidates(members[0].Last(), about) {
-		Set(v.message, first, x)
-		if len(Evaluate(all, v.message).Violations) == 0 {
+		if Set(v.message, first, x) && len(Evaluate(all, v.message).Violations) == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// Set sets the value at a path of a message, or removes it if it is nil. It adds the messages on the way. A
-// list or map on the way has one element.
-func Set(message map[string]any, path []model.Step, x any) {
-	m := message
-	for i, s := range path {
-		name := nameOf(s)
-		old := m[name]
-		for _, f := range alternatives(s) {
-			delete(m, string(f.Desc.Name()))
-		}
-		switch {
-		case i < len(path)-1:
-			if old == nil {
-				old = holding(s, make(object))
-			}
-			m[name] = old
-			m = within(s, old)
-		case s.Field == nil && x != nil:
-			maps.Copy(m, Copy(x).(object))
-		case x == nil:
-			delete(m, name)
-		default:
-			m[name] = Copy(x)
-		}
-	}
-}
-
-// get returns the value at a path that [Set] has set. It is nil if there is none.
-func get(message object, path []model.Step) any {
+// Set sets the value at a path of a message to one in JSON, or removes it if it is nil. The value can be in a message with
+// the last field of the path alone, too. Set adds the messages on the way. A list or map on the way has one element. It
+// reports whether the field has the value then, which is false if a message does not distinguish the value from an absent one.
+func Set(m protoreflect.Message, path []model.Step, x any) bool {
 	for _, s := range path[:len(path)-1] {
-		x := message[nameOf(s)]
-		if x == nil {
-			return nil
+		m = within(m, s)
+	}
+	last := path[len(path)-1]
+	oneof, value := last.Oneof, x
+	if f := last.Field; f != nil {
+		oneof, value = f.Oneof, object{string(f.Desc.Name()): x}
+		m.Clear(f.Desc)
+	}
+	if oneof != nil {
+		for _, f := range oneof.Fields {
+			m.Clear(f.Desc)
 		}
-		message = within(s, x)
 	}
-	return message[nameOf(path[len(path)-1])]
+	if x == nil {
+		return true
+	}
+	from, ok := x.(protoreflect.Message)
+	if !ok {
+		from = m.New()
+		text, err := json.Marshal(value)
+		if err != nil || (protojson.UnmarshalOptions{AllowPartial: true}).Unmarshal(text, from.Interface()) != nil {
+			return false
+		}
+	}
+	proto.Merge(m.Interface(), from.Interface())
+	return last.Field == nil || m.Has(last.Field.Desc)
 }
 
-// nameOf is the name of the field of a step.
-func nameOf(s model.Step) string {
-	if s.Field == nil {
-		return ""
-	}
-	return string(s.Field.Desc.Name())
-}
-
-// holding is a value of the field of a step that contains a message.
-func holding(s model.Step, m object) any {
+// within is the message at the field of a step: the first one of a list or map.
+func within(m protoreflect.Message, s model.Step) protoreflect.Message {
+	x := m.Mutable(s.Field.Desc)
 	switch {
 	case s.Part != nil:
-		return object{"example": m}
+		key := s.Field.Desc.MapKey().Default().MapKey()
+		if s.Field.Desc.MapKey().Kind() == protoreflect.StringKind {
+			key = protoreflect.ValueOfString("example").MapKey()
+		}
+		return x.Map().Mutable(append(sortedKeys(x.Map()), key)[0]).Message()
 	case s.Repeated():
-		return []any{m}
+		if x.List().Len() == 0 {
+			x.List().AppendMutable()
+		}
+		return x.List().Get(0).Message()
 	}
-	return m
-}
-
-// within is the message in a value of the field of a step: the first one of a list, or a value of a map.
-func within(s model.Step, x any) object {
-	switch {
-	case s.Part != nil:
-		entries := x.(object)
-		x = entries[slices.Sorted(maps.Keys(entries))[0]]
-	case s.Repeated():
-		x = x.([]any)[0]
-	}
-	return x.(object)
-}
-
-// alternatives are the members of the oneof that a step leads to, or that its field is in.
-func alternatives(s model.Step) []*protogen.Field {
-	switch {
-	case s.Field == nil:
-		return s.Oneof.Fields
-	case s.Field.Oneof != nil:
-		return s.Field.Oneof.Fields
-	}
-	return nil
-}
-
-// Copy returns a copy of a value that encoding/json can encode, as it decodes it.
-func Copy[T any](x T) T {
-	var out T
-	text, err := json.Marshal(x)
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("schema: %v", err)) // a candidate that is not JSON
-	}
-	return out
+	return x.Message()
 }

@@ -1,13 +1,15 @@
 package schema
 
 import (
-	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
@@ -29,30 +31,28 @@ type Limited interface {
 // An Opaque is a rule about a message that only generated code can check.
 type Opaque interface{ Opaque() }
 
-// holds reports whether a value, nil if it is absent, fulfils a rule. It is not known for all rules.
-func holds(c *model.Check, x any, there bool) (ok, known bool) {
-	switch r := c.Rule.(type) {
-	case Presence:
+// holds reports whether a value fulfils a rule. It is not known for all rules. An absent value is the zero value.
+func holds(c *model.Check, value protoreflect.Value, there bool) (ok, known bool) {
+	if r, is := c.Rule.(Presence); is {
 		return there == r.Present(), true
-	case Example:
-		if right, wrong := r.Texts(); x == right || x == wrong {
-			return x == right, true
-		}
 	}
 	s, zero, ok := limitsOf(c)
 	if !ok {
 		return false, false
 	}
-	if x == nil {
-		if zero || c.Path.Presence() && !c.Path.ToList() {
-			return true, true
-		}
-		x = zeroValue(c.Path)
+	if !there && (zero || c.Path.Presence() && !c.Path.ToList()) {
+		return true, true
 	}
-	if s == nil || x == nil {
+	x := typed(c.Path, value)
+	if r, is := c.Rule.(Example); is {
+		if right, wrong := r.Texts(); x == right || x == wrong {
+			return x == right, true
+		}
+	}
+	if s == nil {
 		return false, false
 	}
-	return fulfils(s, typed(c.Path, x))
+	return fulfils(s, x)
 }
 
 // limitsOf returns the schema of a rule about one value, or the limits of a [Limited]. It is nil if JSON Schema
@@ -69,19 +69,25 @@ func limitsOf(c *model.Check) (s object, zero, ok bool) {
 	return s, zero, true
 }
 
-// typed is the value of a text for a number of 64 bits, a duration or bytes. Other values stay as they are.
-func typed(p model.Path, x any) any {
-	text, ok := x.(string)
-	switch class := p.Class(); {
-	case !ok:
-	case class.Number():
-		x, _ = strconv.ParseFloat(text, 64)
-	case class == model.Duration:
-		x, _ = time.ParseDuration(text)
-	case class == model.Bytes:
-		x, _ = base64.StdEncoding.DecodeString(text)
+// typed is a value in the form that rules compare: the value of a wrapper, a time.Duration, and the name of an enum's number,
+// if it has one. Other values stay as they are.
+func typed(p model.Path, value protoreflect.Value) any {
+	switch x := value.Interface().(type) {
+	case protoreflect.EnumNumber:
+		if v := p.Leaf().Enum.Desc.Values().ByNumber(x); v != nil {
+			return string(v.Name())
+		}
+	case protoreflect.Message:
+		fields := x.Descriptor().Fields()
+		switch {
+		case p.Class() == model.Duration:
+			d := durationpb.Duration{Seconds: x.Get(fields.ByNumber(1)).Int(), Nanos: int32(x.Get(fields.ByNumber(2)).Int())}
+			return d.AsDuration()
+		case p.Wrapper():
+			return x.Get(fields.ByNumber(1)).Interface()
+		}
 	}
-	return x
+	return value.Interface()
 }
 
 // number is the number that x is or counts: a number, a duration, a limit of them, or a length.
@@ -89,44 +95,23 @@ func number(x any) float64 {
 	switch x := x.(type) {
 	case time.Duration:
 		return float64(x)
-	case []any:
-		return float64(len(x))
-	case object:
-		return float64(len(x))
+	case protoreflect.List:
+		return float64(x.Len())
+	case protoreflect.Map:
+		return float64(x.Len())
 	}
 	n, _ := strconv.ParseFloat(fmt.Sprint(x), 64)
 	return n
 }
 
-// zeroValue is the value of an absent field, nil if it is not known.
-func zeroValue(p model.Path) any {
-	switch class := p.Class(); {
-	case p.ToList():
-		return []any{}
-	case class == model.Enumeration:
-		return zeroName(p)
-	case class == model.Map:
-		return object{}
-	case class == model.String || class == model.Bytes:
-		return ""
-	case class == model.Bool:
-		return false
-	case class.Number():
-		return 0.0
-	}
-	return nil
-}
-
 // shown is the value in a violation, behind its path; empty if it is not shown.
-func shown(c *model.Check, x any) string {
+func shown(c *model.Check, value protoreflect.Value, there bool) string {
 	p := c.Path
-	if r, is := c.Rule.(Presence); is && r.Present() && p.Class() != model.String || p.Class() == model.Bytes {
+	r, is := c.Rule.(Presence)
+	if is && r.Present() && p.Class() != model.String || p.Last().Key() || !there && p.Presence() {
 		return ""
 	}
-	if x == nil && !p.Presence() && (!p.ToList() || c.Elements) {
-		x = zeroValue(p)
-	}
-	switch x := typed(p, x).(type) {
+	switch x := typed(p, value).(type) {
 	case string:
 		switch {
 		case p.Class() == model.Enumeration:
@@ -135,14 +120,13 @@ func shown(c *model.Check, x any) string {
 			return fmt.Sprintf(" = %q…", x[:mostShown])
 		}
 		return fmt.Sprintf(" = %q", x)
-	case time.Duration:
-		return " = " + x.String()
-	case float64:
-		return " = " + strconv.FormatFloat(x, 'f', -1, 64)
-	case bool:
+	case protoreflect.Message, protoreflect.List, protoreflect.Map, []byte, nil:
+		return ""
+	case float32, float64:
+		return " = " + strconv.FormatFloat(number(x), 'f', -1, 64)
+	default:
 		return fmt.Sprint(" = ", x)
 	}
-	return ""
 }
 
 // among reports whether a value is one of some, as JSON writes them.
@@ -150,17 +134,13 @@ func among(values []any, x any) bool {
 	return slices.ContainsFunc(values, func(e any) bool { return fmt.Sprint(e) == fmt.Sprint(x) })
 }
 
-// isUnique reports whether a rule is that the elements of a list are different. A violation shows one.
-func isUnique(c *model.Check) bool {
-	s, _ := c.Rule.(Value).Schema(c.Path)
-	return s["uniqueItems"] != nil
-}
-
 // repetition is the index of the first element that equals an earlier one, or 0.
-func repetition(list []any) int {
-	for i, x := range list {
-		if among(list[:i], x) {
-			return i
+func repetition(list protoreflect.List) int {
+	for i := range list.Len() {
+		for j := range i {
+			if list.Get(i).Equal(list.Get(j)) {
+				return i
+			}
 		}
 	}
 	return 0
@@ -191,8 +171,8 @@ func keeps(key string, limit, x any) (ok, known bool) {
 		re, err := regexp.Compile(limit.(string))
 		return err == nil && re.MatchString(text), err == nil
 	case "uniqueItems":
-		list, _ := x.([]any)
-		return repetition(list) == 0, true
+		list, ok := x.(protoreflect.List)
+		return ok && repetition(list) == 0, ok
 	case "minimum", "minItems", "minProperties", "minLength", "minBytes":
 		return number(x) >= number(limit), true
 	case "maximum", "maxItems", "maxProperties", "maxLength", "maxBytes":
@@ -217,14 +197,4 @@ func size(x any) int {
 	}
 	text, _ := x.(string)
 	return len(text)
-}
-
-// zeroName is the name of the number 0 of an enum, nil if it has none.
-func zeroName(p model.Path) any {
-	for _, v := range p.Leaf().Enum.Values {
-		if v.Desc.Number() == 0 {
-			return string(v.Desc.Name())
-		}
-	}
-	return nil
 }
