@@ -48,41 +48,14 @@ func (l Language) ParseRules(texts []string, at diag.Pos, bag *diag.Bag) []Rule 
 		faults := new(diag.Bag)
 		doc, err := document([]byte(text))
 		if err == nil {
-			w := walker{bag: faults, lines: bytes.Split([]byte(text), []byte("\n")), language: l}
+			w := walker{bag: faults, at: at, language: l}
 			w.mapping(doc.Content[0], l.mapping("rule"), reflect.ValueOf(&rules[i]).Elem())
 		}
 		if err != nil || faults.Len() > 0 {
 			bag.Add(at, diag.BadValue, "the derived rule %s is not valid: %v %v", text, err, faults.Errors())
 		}
-		rules[i].moveTo(at)
 	}
 	return rules
-}
-
-// moveTo gives all texts of a rule a position.
-func (r *Rule) moveTo(at diag.Pos) {
-	move := func(texts ...*Text) {
-		for _, t := range texts {
-			if t.Given() {
-				t.Pos = at
-			}
-		}
-	}
-	list := func(texts []Text) {
-		for i := range texts {
-			move(&texts[i])
-		}
-	}
-	r.Pos = at
-	move(&r.At, &r.Why)
-	for _, a := range r.Args {
-		list(a.Values)
-	}
-	if w := r.When; w != nil {
-		w.Pos = at
-		list(w.Present)
-		list(w.Absent)
-	}
 }
 
 // oddBreak finds a line break that YAML knows and most editors do not, so that they would count

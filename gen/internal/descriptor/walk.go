@@ -16,11 +16,15 @@ import (
 type walker struct {
 	bag      *diag.Bag
 	lines    [][]byte // of the file
+	at       diag.Pos // of all nodes, if they are not from the file
 	language Language
 }
 
 // position returns the position of a node. A missing node is at the end of the file.
 func (w *walker) position(n *yaml.Node) diag.Pos {
+	if !w.at.IsZero() {
+		return w.at
+	}
 	return clamp(diag.Pos{Line: n.Line, Column: n.Column}, w.lines)
 }
 
