@@ -38,38 +38,24 @@ func same(a, b *model.Check) bool {
 	return a == b || a.Path.From == b.Path.From && a.Path.String() == b.Path.String() && emit.RuleText(a) == emit.RuleText(b)
 }
 
-// repair sets a value that breaks no rule about the field. Messages in it may break others.
+// repair sets a value that breaks no rule about the field. Messages in it may break others. Of the fields of a [Choice], it
+// sets the first one and removes the others.
 func (v Violation) repair() bool {
-	path := v.Check.Path
+	path, about := v.Check.Path, []*model.Check{v.Check}
 	if r, ok := v.Check.Rule.(Choice); ok {
-		return v.choose(r.Members())
-	}
-	about := &model.Scope{Message: v.scope.Message, Checks: slice.Filter(v.scope.Checks, func(c *model.Check) bool {
-		return c.Path.InViolation() == path.InViolation()
-	})}
-	for _, x := range Candidates(path.Last(), about.Checks) {
-		if Set(v.message, path.Steps, x) && len(Evaluate(about, v.message).Violations) == 0 {
-			return true
+		for _, p := range slices.Backward(r.Members()) {
+			path.Steps = slices.Concat(v.Check.Path.Steps, p.Steps)
+			Set(v.message, path.Steps, nil)
 		}
 	}
-	return false
-}
-
-// choose sets a value of the first one of some fields that breaks no rule about it, and removes those of the others.
-func (v Violation) choose(members []model.Path) bool {
-	at := func(p model.Path) []model.Step { return slices.Concat(v.Check.Path.Steps, p.Steps) }
-	for _, p := range members {
-		Set(v.message, at(p), nil)
+	for _, c := range v.scope.Checks {
+		_, inner := c.Rule.(Choice) // among the fields of the value, which is for another repair
+		if !inner && c != v.Check && c.Path.InViolation() == path.InViolation() {
+			about = append(about, c)
+		}
 	}
-	first := at(members[0])
-	name := model.Path{Steps: first}.InViolation()
-	about := slice.Filter(v.scope.Checks, func(c *model.Check) bool {
-		_, inner := c.Rule.(Choice) // among the fields of the member, which is for another repair
-		return !inner && c.Path.InViolation() == name
-	})
-	all := &model.Scope{Message: v.scope.Message, Checks: append(slices.Clone(about), v.Check)}
-	for _, x := range Candidates(members[0].Last(), about) {
-		if Set(v.message, first, x) && len(Evaluate(all, v.message).Violations) == 0 {
+	for _, x := range Candidates(path.Last(), about) {
+		if Set(v.message, path.Steps, x) && len(Evaluate(&model.Scope{Message: v.scope.Message, Checks: about}, v.message).Violations) == 0 {
 			return true
 		}
 	}
