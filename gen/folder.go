@@ -66,15 +66,7 @@ func (m module) importPath(dir string) string {
 // packageName returns the name of the Go package in a folder. It reads the hand-written
 // files that are built, and falls back to the folder's name.
 func packageName(dir string, bag *diag.Bag) string {
-	names, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	slices.Sort(names)
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || generatedName(filepath.Base(name)) {
-			continue
-		}
-		if built, err := build.Default.MatchFile(filepath.Split(name)); err != nil || !built {
-			continue
-		}
+	for _, name := range handWritten(dir) {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
 		if err == nil {
 			return f.Name.Name
@@ -85,6 +77,15 @@ func packageName(dir string, bag *diag.Bag) string {
 	}
 	bag.AddHint(diag.Pos{}, diag.BadIdentifier, "add a doc.go with a package clause", "the folder's name cannot be the name of a Go package")
 	return ""
+}
+
+// handWritten returns the paths of the hand-written files in a folder that are built, without tests.
+func handWritten(dir string) []string {
+	names, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	return slice.Filter(names, func(name string) bool {
+		built, err := build.Default.MatchFile(filepath.Split(name))
+		return err == nil && built && !strings.HasSuffix(name, "_test.go") && !generatedName(filepath.Base(name))
+	})
 }
 
 func generatedName(name string) bool {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,44 +22,27 @@ func UnwrittenHooks(files []File) []string {
 			continue
 		}
 		folder := filepath.Dir(f.Path)
-		written := functionsIn(folder)
+		declared, reported := declaredIn(folder), make(map[string]bool)
 		for _, d := range hookDeclaration.FindAllStringSubmatch(string(f.Data), -1) {
-			if signature, name := strings.Join(strings.Fields(d[1]), " "), d[2]; !written[name] {
+			if signature, name := strings.Join(strings.Fields(d[1]), " "), d[2]; declared.Lookup(name) == nil && !reported[name] {
 				out = append(out, folder+": write this hook: func "+name+signature)
-				written[name] = true // report it once
+				reported[name] = true
 			}
 		}
 	}
 	return out
 }
 
-// functionsIn returns the names of the functions, and of variables that may hold one, in
-// the hand-written files of a folder.
-func functionsIn(folder string) map[string]bool {
-	functions := make(map[string]bool)
-	names, _ := filepath.Glob(filepath.Join(folder, "*.go"))
-	for _, name := range names {
-		if generatedName(filepath.Base(name)) {
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if f == nil && err != nil {
-			continue
-		}
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				functions[d.Name.Name] = d.Recv == nil || functions[d.Name.Name]
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					if v, ok := s.(*ast.ValueSpec); ok {
-						for _, id := range v.Names {
-							functions[id.Name] = true
-						}
-					}
-				}
-			}
+// declaredIn returns what the hand-written files of a folder declare, as far as they have no errors.
+func declaredIn(folder string) *types.Scope {
+	var files []*ast.File
+	positions := token.NewFileSet()
+	for _, name := range handWritten(folder) {
+		if f, _ := parser.ParseFile(positions, name, nil, parser.SkipObjectResolution); f != nil {
+			files = append(files, f)
 		}
 	}
-	return functions
+	config := types.Config{IgnoreFuncBodies: true, Error: func(error) {}} // imports are missing
+	pkg, _ := config.Check(folder, positions, files, nil)
+	return pkg.Scope()
 }
