@@ -2,6 +2,8 @@ package protoindex
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -11,9 +13,41 @@ import (
 
 // A closure is files with all that they import, which come first.
 type closure struct {
-	files    map[string]file  // to choose from
-	reached  map[string]error // by proto path: the reason why it is not complete, or nil
+	files    map[string]file   // to choose from
+	defined  map[string]string // the proto paths of messages
+	reached  map[string]error  // by proto path: the reason why it is not complete, or nil
 	complete []file
+}
+
+// want adds the file of a message and everything it imports. p is the Go package of the message, if it was listed.
+func (c *closure) want(w Want, p goPackage) error {
+	path, proto := w.path(), c.defined[w.Message]
+	f, found := c.files[proto]
+	described := func(f file) bool { return f.importPath == path }
+	switch {
+	case !found && path == "":
+		return unknownPackage(w.Message)
+	case !found && isFolder(path):
+		return fmt.Errorf("%w for %s: %s is a folder; write the import path of its package", ErrNoGoPackage, w.Message, path)
+	case !f.inSet && f.importPath != path && p.Error != nil:
+		return fmt.Errorf("%w for %s: %s", ErrNoGoPackage, w.Message, p.problem())
+	case !found && !slices.ContainsFunc(slices.Collect(maps.Values(c.files)), described):
+		return fmt.Errorf("%w for %s: the source of %s has no descriptor that protoc-gen-go wrote; give a descriptor set", ErrNoGoPackage, w.Message, path)
+	case !found:
+		return fmt.Errorf("there is no message %s in Go package %s", w.Message, path)
+	case !f.inSet && w.GoPackage != "" && w.GoPackage != f.importPath:
+		return fmt.Errorf("%s is in Go package %s, not in %s", w.Message, f.importPath, w.GoPackage)
+	case w.GoPackage != "" && w.GoPackage != f.importPath:
+		f.importPath, f.name = w.GoPackage, ""
+		c.files[proto] = f
+	case strings.HasPrefix(f.importPath, Unknown):
+		return unknownPackage(w.Message)
+	}
+	return c.add(proto)
+}
+
+func unknownPackage(message string) error {
+	return fmt.Errorf("%w is known for %s", ErrNoGoPackage, message)
 }
 
 // add adds a file and everything it imports.

@@ -71,28 +71,11 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 	if err := x.readPackages(ctx, c, files); err != nil {
 		return nil, err
 	}
-	defined := definedIn(files)
-	x.names = slices.Sorted(maps.Keys(defined))
-	all := closure{files: files, reached: make(map[string]error)}
+	all := closure{files: files, defined: definedIn(files), reached: make(map[string]error)}
+	x.names = slices.Sorted(maps.Keys(all.defined))
 	for _, w := range c.Wants {
-		if _, ok := defined[w.Message]; !ok {
-			x.fail(w.Message, noMessage(w))
-			continue
-		}
-		if f := files[defined[w.Message]]; w.GoPackage != "" && w.GoPackage != f.importPath {
-			if !f.inSet {
-				x.fail(w.Message, fmt.Errorf("%s is in Go package %s, not in %s", w.Message, f.importPath, w.GoPackage))
-				continue
-			}
-			f.importPath, f.name = w.GoPackage, ""
-			files[defined[w.Message]] = f
-		}
-		if strings.HasPrefix(files[defined[w.Message]].importPath, Unknown) {
-			x.fail(w.Message, unknownPackage(w.Message))
-			continue
-		}
-		if err := all.add(defined[w.Message]); err != nil {
-			x.fail(w.Message, err)
+		if err := all.want(w, x.packages[w.path()]); err != nil && x.problems[w.Message] == nil {
+			x.problems[w.Message] = err
 		}
 	}
 	if err := x.compile(all.complete); err != nil {
@@ -101,70 +84,34 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 	return x, nil
 }
 
-func unknownPackage(message string) error {
-	return fmt.Errorf("%w is known for %s", ErrNoGoPackage, message)
-}
-
-func noMessage(w Want) error {
-	if path := w.path(); path != "" {
-		return fmt.Errorf("there is no message %s in Go package %s", w.Message, path)
-	}
-	return fmt.Errorf("there is no message %s", w.Message)
-}
-
-// readPackages adds the files of the wanted messages' Go packages.
+// readPackages adds the files of the wanted messages' Go packages, except for messages in sets.
 func (x *Index) readPackages(ctx context.Context, c Config, files map[string]file) error {
-	inSets := definedIn(files)
-	packages := make(map[string][]string) // import path -> wanted messages
+	inSets, paths := definedIn(files), make(map[string]bool)
 	for _, w := range c.Wants {
-		if _, ok := inSets[w.Message]; ok {
-			continue
+		if path := w.path(); inSets[w.Message] == "" && path != "" && !isFolder(path) {
+			paths[path] = true
 		}
-		path := w.path()
-		switch {
-		case path == "":
-			x.fail(w.Message, unknownPackage(w.Message))
-			continue
-		case strings.HasPrefix(path, ".") || strings.HasPrefix(path, "/"):
-			x.fail(w.Message, fmt.Errorf("%w for %s: %s is a folder; write the import path of its package", ErrNoGoPackage, w.Message, path))
-			continue
-		}
-		packages[path] = append(packages[path], w.Message)
 	}
-	if len(packages) == 0 {
+	if len(paths) == 0 {
 		return nil
 	}
-	listed, err := list(ctx, c.Dir, slices.Sorted(maps.Keys(packages)))
+	listed, err := list(ctx, c.Dir, slices.Sorted(maps.Keys(paths)))
 	if err != nil {
 		return err
 	}
-	found := readStatic(listed)
-	defined, described := definedIn(found), make(map[string]bool) // by import path
-	for path, f := range found {
-		if described[f.importPath] = true; files[path].proto == nil {
+	for path, f := range readStatic(listed) {
+		if files[path].proto == nil {
 			files[path] = f
 		}
 	}
 	for _, p := range listed {
 		x.packages[p.ImportPath] = p
-		for _, m := range packages[p.ImportPath] {
-			switch {
-			case p.Error != nil:
-				x.fail(m, fmt.Errorf("%w for %s: %s", ErrNoGoPackage, m, p.problem()))
-			case defined[m] == "" && !described[p.ImportPath]:
-				x.fail(m, fmt.Errorf("%w for %s: the source of %s has no descriptor that protoc-gen-go wrote; give a descriptor set", ErrNoGoPackage, m, p.ImportPath))
-			}
-		}
 	}
 	return nil
 }
 
-// fail records why a message is missing. The first reason is kept.
-func (x *Index) fail(message string, err error) {
-	if _, ok := x.problems[message]; !ok {
-		x.problems[message] = err
-	}
-}
+// isFolder reports whether an import path is a folder instead.
+func isFolder(path string) bool { return strings.HasPrefix(path, ".") || strings.HasPrefix(path, "/") }
 
 // Message finds a message by its full name.
 func (x *Index) Message(name string) (*protogen.Message, error) {
