@@ -98,24 +98,30 @@ func fieldsOf(f *protogen.Field) []*protogen.Field {
 // one fulfils all rules about them if any does.
 func elementValues(f *protogen.Field, checks []*model.Check) []any {
 	about := slice.Filter(checks, func(c *model.Check) bool { return c.Elements && c.Path.Leaf() == f })
-	out := scalars(f, about)
-	slices.SortStableFunc(out, func(a, b any) int { return broken(f, about, a) - broken(f, about, b) })
+	out := slices.DeleteFunc(scalars(f, about), func(x any) bool { return !element(f, x).IsValid() })
+	slices.SortStableFunc(out, func(a, b any) int { return broken(about, element(f, a)) - broken(about, element(f, b)) })
 	return out
 }
 
-// broken is the number of rules about the elements of a list, or the keys or values of a map, that a value breaks.
-func broken(f *protogen.Field, checks []*model.Check, x any) int {
-	m := dynamicpb.NewMessage(f.Parent.Desc)
+// element is a value as an element of a list, or as a key or value of a map. It is invalid if the field cannot have it.
+func element(f *protogen.Field, x any) protoreflect.Value {
 	if f.Desc.IsList() {
 		x = []any{x}
 	}
-	Set(m, []model.Step{{Field: f}}, x)
-	value := m.Get(f.Desc)
-	if f.Desc.IsList() {
-		value = value.List().Get(0)
+	m, ok := parse(dynamicpb.NewMessageType(f.Parent.Desc), object{string(f.Desc.Name()): x})
+	switch {
+	case !ok:
+		return protoreflect.Value{}
+	case f.Desc.IsList():
+		return m.Get(f.Desc).List().Get(0)
 	}
+	return m.Get(f.Desc)
+}
+
+// broken is the number of rules about elements that a value breaks.
+func broken(checks []*model.Check, x protoreflect.Value) int {
 	return len(slice.Filter(checks, func(c *model.Check) bool {
-		ok, _ := holds(c, value, true)
+		ok, _ := holds(c, x, true)
 		return !ok
 	}))
 }
@@ -160,10 +166,14 @@ func scalars(f *protogen.Field, checks []*model.Check) []any {
 		return append([]any{"a", "example", "/", "1", "A", "a.b", "a:1", "1.2.3.4", "", "?", " \x01", "\n"}, limits...)
 	case class.Number():
 		unsigned := class == model.Uint32 || class == model.Uint64
-		return slices.DeleteFunc(append(limits, 1.0, 0.0), func(x any) bool {
-			n := x.(float64)
-			return math.Abs(n) >= math.MaxInt32 || n < 0 && unsigned
-		})
+		var out []any
+		for _, x := range append(limits, 1, 0) {
+			n, err := strconv.ParseFloat(fmt.Sprint(x), 64)
+			if err == nil && math.Abs(n) < math.MaxInt32 && (n >= 0 || !unsigned) {
+				out = append(out, n)
+			}
+		}
+		return out
 	case class == model.Timestamp:
 		return []any{"2006-01-02T15:04:05Z"}
 	case class == model.JSONList:
@@ -205,22 +215,9 @@ func near(c *model.Check, class model.Class) []any {
 		if !listed {
 			limits = around(s[key], class)
 		}
-		for _, x := range limits {
-			if n, err := strconv.ParseFloat(fmt.Sprint(x), 64); err == nil && class.Number() {
-				x = n
-			}
-			out = append(out, x)
-		}
+		out = append(out, limits...)
 	}
-	return slices.DeleteFunc(out, func(x any) bool {
-		switch x.(type) {
-		case string:
-			return class.Number()
-		case float64:
-			return !class.Number()
-		}
-		return true
-	})
+	return out
 }
 
 // around are values of a class at, above and below a limit.

@@ -85,14 +85,23 @@ func Set(m protoreflect.Message, path []model.Step, x any) bool {
 	}
 	from, ok := x.(protoreflect.Message)
 	if !ok {
-		from = m.New()
-		text, err := json.Marshal(value)
-		if err != nil || (protojson.UnmarshalOptions{AllowPartial: true}).Unmarshal(text, from.Interface()) != nil {
-			return false
-		}
+		from, ok = parse(m.Type(), value)
+	}
+	if !ok {
+		return false
 	}
 	proto.Merge(m.Interface(), from.Interface())
 	return last.Field == nil || m.Has(last.Field.Desc)
+}
+
+// parse returns the message of a type that is written in JSON. It reports whether there is one.
+func parse(typ protoreflect.MessageType, value any) (protoreflect.Message, bool) {
+	m := typ.New()
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = protojson.UnmarshalOptions{AllowPartial: true}.Unmarshal(text, m.Interface())
+	}
+	return m, err == nil
 }
 
 // within is the message at the field of a step: the first one of a list or map.
