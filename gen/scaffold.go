@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template"
 
@@ -95,8 +94,8 @@ type draft struct {
 	Hooks     []draftHook
 	// Unexpressed are the annotations that no rule expresses, each with its hook if there is one.
 	Unexpressed []string
-	// HookImports are the packages of the messages of hooks.
-	HookImports []draftImport
+	// HookImports are the names of the packages of the messages of hooks, by import path.
+	HookImports map[string]string
 	Minimal     string       // a message without violations, in JSON
 	Name        string       // its name
 	rules       *model.Scope // of the descriptor
@@ -124,12 +123,10 @@ func (h draftHook) About() string {
 // Lines are the lines of the expression.
 func (h draftHook) Lines() []string { return strings.Split(strings.TrimSpace(h.Expression), "\n") }
 
-// A draftImport is an import of a Go package with messages.
-type draftImport struct{ Name, Path string }
-
 // findHooks finds the hooks for expressions in CEL, and the packages of their messages.
 func (d *draft) findHooks(index *protoindex.Index) {
-	taken, names := make(model.Names), make(map[string]string)
+	hooks, imports := make(model.Names), model.Names{"resource": true} // the package of the framework
+	d.HookImports = make(map[string]string)
 	for _, r := range d.Rules {
 		if r.CEL == "" {
 			if r.Comment != "" {
@@ -137,19 +134,15 @@ func (d *draft) findHooks(index *protoindex.Index) {
 			}
 			continue
 		}
-		name := taken.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short))
+		name := hooks.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short))
 		d.Unexpressed = append(d.Unexpressed, "hook "+name+", "+r.Comment)
 		from := string(r.Message.GoIdent.GoImportPath)
-		if names[from] == "" {
-			names[from], _ = index.GoName(from)
-			clash := func(o draftImport) bool { return o.Name == names[from] }
-			for i := 2; names[from] == "resource" || slices.ContainsFunc(d.HookImports, clash); i++ { // that of the framework
-				names[from] = strings.TrimRight(names[from], "0123456789") + strconv.Itoa(i)
-			}
-			d.HookImports = append(d.HookImports, draftImport{names[from], from})
+		if d.HookImports[from] == "" {
+			goName, _ := index.GoName(from)
+			d.HookImports[from] = imports.Take(goName)
 		}
 		d.Hooks = append(d.Hooks, draftHook{
-			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: names[from] + "." + r.Message.GoIdent.GoName,
+			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: d.HookImports[from] + "." + r.Message.GoIdent.GoName,
 		})
 	}
 }

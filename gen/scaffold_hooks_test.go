@@ -47,8 +47,8 @@ func TestHookNames(t *testing.T) {
 		names = append(names, h.Name+" "+h.GoType)
 	}
 	want := []string{
-		"checkPart resource2.Thing", "checkPart2 corev3.Thing", "checkPart22 corev2.Thing", "checkLabelsKeys resource2.Thing", "checkLabels corev3.Thing",
-		"checkAuthKeyword corev2.Thing", "checkValue resource2.Thing", "checkThing corev3.Thing",
+		"checkPart resource2.Thing", "checkPart2 corev3.Thing", "checkPart22 corev32.Thing", "checkLabelsKeys resource2.Thing", "checkLabels corev3.Thing",
+		"checkAuthKeyword corev32.Thing", "checkValue resource2.Thing", "checkThing corev3.Thing",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("hooks %q; want %q", names, want)
