@@ -123,28 +123,27 @@ func (d *deriver) compared(subject, operator, constant string) string {
 	if !d.list && (d.field.Desc.Kind() == protoreflect.StringKind || d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.StringValue") {
 		unit = "chars"
 	}
+	least, most := 0, -1 // no limits
 	switch operator {
-	case ">", ">=":
-		if operator == ">" {
-			n++
-		}
-		if n > 0 {
-			return fmt.Sprintf("min_%s: %d", unit, n)
-		}
-	case "<", "<=":
-		if operator == "<" {
-			n--
-		}
-		if n >= 0 {
-			return fmt.Sprintf("max_%s: %d", unit, n)
-		}
+	case ">":
+		least = n + 1
+	case ">=":
+		least = n
+	case "<":
+		most = n - 1
+	case "<=":
+		most = n
 	case "==":
-		if n == 0 {
-			return fmt.Sprintf("max_%s: 0", unit)
-		}
-		return fmt.Sprintf("min_%s: %d, max_%s: %d", unit, n, unit, n)
+		least, most = n, n
 	}
-	return ""
+	var bounds []string
+	if least > 0 {
+		bounds = append(bounds, fmt.Sprintf("min_%s: %d", unit, least))
+	}
+	if most >= 0 {
+		bounds = append(bounds, fmt.Sprintf("max_%s: %d", unit, most))
+	}
+	return strings.Join(bounds, ", ")
 }
 
 // comparesExactly reports whether a rule that compares the field with the constant has the result of the expression. Texts
@@ -212,9 +211,7 @@ func (d *deriver) either(text string) string {
 		if value == "" || !d.comparesExactly("==", value) {
 			return ""
 		}
-		if !slices.Contains(values, value) {
-			values = append(values, value)
-		}
+		values = append(values, value)
 	}
-	return "in: [" + strings.Join(values, ", ") + "]"
+	return "in: [" + strings.Join(once(values), ", ") + "]"
 }

@@ -147,13 +147,13 @@ func (s source) skipped(f *protogen.Field, x Index) bool {
 	if rules == nil {
 		return false
 	}
-	skip := ignored(rules)
+	skip := ignoreOf(rules) == ignoreAlways
 	var visit func(rules protoreflect.Message)
 	visit = func(rules protoreflect.Message) {
 		each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
 			switch name {
 			case "items", "values":
-				skip = skip || ignored(v.Message())
+				skip = skip || ignoreOf(v.Message()) == ignoreAlways
 				visit(v.Message())
 			case "repeated", "map", "message":
 				visit(v.Message())
@@ -230,7 +230,7 @@ func (d *deriver) add(args string) {
 
 // origin names the annotation, its library, and the field or message that has it.
 func (d *deriver) origin() string {
-	subject := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(d.at, strings.Join(d.path, ".")), "."), "")
+	subject := strings.TrimPrefix(strings.TrimPrefix(d.at, strings.Join(d.path, ".")), ".")
 	return fmt.Sprintf("%s (%s) of %s", d.option, d.why, strings.TrimSuffix(string(d.message.Desc.FullName())+"."+subject, "."))
 }
 
@@ -293,13 +293,10 @@ func each(m protoreflect.Message, f func(name string, fd protoreflect.FieldDescr
 
 // fieldRules derives the rules of one FieldRules message.
 func (d *deriver) fieldRules(rules protoreflect.Message) {
-	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
-		if name == "ignore" {
-			d.empty = v.Enum() == 1 || v.Enum() == 2 // IGNORE_IF_ZERO_VALUE, and IGNORE_IF_DEFAULT_VALUE of old versions
-			d.zero = d.empty && (d.element || v.Enum() == 2 && d.field.Desc.HasPresence())
-		}
-	})
-	if ignored(rules) {
+	switch ignore := ignoreOf(rules); ignore {
+	case ignoreZero, ignoreDefault:
+		d.empty, d.zero = true, d.element || ignore == ignoreDefault && d.field.Desc.HasPresence()
+	case ignoreAlways:
 		return
 	}
 	outer := d.option
@@ -326,10 +323,20 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 	d.option = outer
 }
 
-// ignored reports whether the rules of a FieldRules message, and of the messages in its field, do not apply.
-func ignored(rules protoreflect.Message) bool {
+// The values of the option `ignore` of protovalidate.
+const (
+	ignoreZero    protoreflect.EnumNumber = 1
+	ignoreDefault protoreflect.EnumNumber = 2 // of old versions
+	ignoreAlways  protoreflect.EnumNumber = 3 // the messages in the field, too
+)
+
+// ignoreOf returns the option `ignore` of a FieldRules message, 0 if it is not set.
+func ignoreOf(rules protoreflect.Message) protoreflect.EnumNumber {
 	f := rules.Descriptor().Fields().ByName("ignore")
-	return f != nil && f.Kind() == protoreflect.EnumKind && rules.Get(f).Enum() == 3 // IGNORE_ALWAYS
+	if f == nil || f.Kind() != protoreflect.EnumKind {
+		return 0
+	}
+	return rules.Get(f).Enum()
 }
 
 // messageRules derives the rules of a message as a whole.

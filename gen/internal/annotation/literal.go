@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -107,10 +108,7 @@ func (d *deriver) values(name string, fd protoreflect.FieldDescriptor, v protore
 			texts = append(texts, d.literal(fd, v.List().Get(i)))
 		}
 	}
-	key := map[string]string{"const": "in"}[name]
-	if key == "" {
-		key = name
-	}
+	key := cmp.Or(map[string]string{"const": "in"}[name], name)
 	if fd.Message() != nil || slices.Contains(texts, "") || fd.Kind() == protoreflect.BytesKind {
 		d.skip(name, v)
 		return
