@@ -103,25 +103,15 @@ type draft struct {
 	minimal     *dynamicpb.Message
 }
 
-// A draftHook is a hook for an expression that no rule expresses.
+// A draftHook is a hook for an annotation with an expression that no rule expresses.
 type draftHook struct {
-	Name, Expression string
-	At               string // the path of the message; empty: the resource's own
-	Field            string // with the expression; empty: the message itself
-	Message          string // its name
-	GoType           string // with its package
-}
-
-// About is the subject of the expression.
-func (h draftHook) About() string {
-	if h.Field == "" {
-		return h.Message
-	}
-	return h.Field + " of " + h.Message
+	annotation.Rule
+	Name   string
+	GoType string // of the message, with its package
 }
 
 // Lines are the lines of the expression.
-func (h draftHook) Lines() []string { return strings.Split(strings.TrimSpace(h.Expression), "\n") }
+func (h draftHook) Lines() []string { return strings.Split(strings.TrimSpace(h.CEL), "\n") }
 
 // findHooks finds the hooks for expressions in CEL, and the packages of their messages.
 func (d *draft) findHooks(index *protoindex.Index) {
@@ -141,9 +131,7 @@ func (d *draft) findHooks(index *protoindex.Index) {
 			goName, _ := index.GoName(from)
 			d.HookImports[from] = imports.Take(goName)
 		}
-		d.Hooks = append(d.Hooks, draftHook{
-			Name: name, Expression: r.CEL, At: r.In, Field: r.Field, Message: string(r.Message.Desc.Name()), GoType: d.HookImports[from] + "." + r.Message.GoIdent.GoName,
-		})
+		d.Hooks = append(d.Hooks, draftHook{r, name, d.HookImports[from] + "." + r.Message.GoIdent.GoName})
 	}
 }
 
