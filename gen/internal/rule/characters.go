@@ -2,7 +2,6 @@ package rule
 
 import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
-	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -17,20 +16,16 @@ func (kinds) Characters() model.RuleKind {
 // sizes is a kind of rule that a text has a number of units within bounds. The keys end with a name.
 func sizes(name string, u unit, examples []model.RuleExample) model.RuleKind {
 	units := map[unit]string{character: "characters", elementByte: "bytes"}[u]
-	least, most := "min_"+name, "max_"+name
 	return model.RuleKind{
 		Keys: []descriptor.Key{
-			{Name: least, Kind: descriptor.KindSize, Doc: "The text must have at least as many " + units + ". Of a list, each element is checked."},
-			{Name: most, Kind: descriptor.KindSize, Doc: "The text must have at most as many " + units + ". Of a list, each element is checked."},
+			{Name: "min_" + name, Kind: descriptor.KindSize, Doc: "The text must have at least as many " + units + ". Of a list, each element is checked."},
+			{Name: "max_" + name, Kind: descriptor.KindSize, Doc: "The text must have at most as many " + units + ". Of a list, each element is checked."},
 		},
 		Examples: examples,
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.String, "a string")
-			r := length{a.Size(least, 0), a.Size(most, -1), u}
-			at := a.Arg(least)
-			a.Require(!at.Given() || r.min > 0 && (r.max < 0 || r.min <= r.max), at, diag.BadValue, "%s = %d; must be above 0 and at most %s", least, r.min, most)
-			return r
+			return lengthOf(a, name, u)
 		},
 	}
 }

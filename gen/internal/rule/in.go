@@ -14,21 +14,23 @@ import (
 
 // In is the rule that a value is one of some.
 func (kinds) In() model.RuleKind {
-	return model.RuleKind{
-		Keys: one(descriptor.KindLiterals, "in", "The value must be one of these. It is a bool, number, string or enum; of a list, each element is checked."),
-		Examples: []model.RuleExample{
-			{Rule: "{at: text, in: [a, b]}", Wording: "must be one of \"a\", \"b\""},
-			{Rule: "{at: color, in: COLOR_RED}", Wording: "must be COLOR_RED"},
-		},
-		GoFields: true,
-		Build:    func(a *model.RuleArgs) model.Rule { return in{values: literals(a, "in")} },
-	}
+	return choice("in", "The value must be one of these.", false, []model.RuleExample{
+		{Rule: "{at: text, in: [a, b]}", Wording: "must be one of \"a\", \"b\""},
+		{Rule: "{at: color, in: COLOR_RED}", Wording: "must be COLOR_RED"},
+	})
 }
 
-// literals returns the values of a key, if the rule is about a scalar.
-func literals(a *model.RuleArgs, key string) []model.Literal {
-	a.Fits(a.Class().Key(), "a bool, number, string or enum")
-	return a.Literals(key)
+// choice is a kind of rule that a value is one of some, or none of them.
+func choice(key, doc string, not bool, examples []model.RuleExample) model.RuleKind {
+	return model.RuleKind{
+		Keys:     one(descriptor.KindLiterals, key, doc+" It is a bool, number, string or enum; of a list, each element is checked."),
+		Examples: examples,
+		GoFields: true,
+		Build: func(a *model.RuleArgs) model.Rule {
+			a.Fits(a.Class().Key(), "a bool, number, string or enum")
+			return in{a.Literals(key), not}
+		},
+	}
 }
 
 type in struct {

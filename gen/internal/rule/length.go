@@ -32,16 +32,22 @@ func (kinds) Length() model.RuleKind {
 
 func buildLength(a *model.RuleArgs) model.Rule {
 	a.Fits(a.HasLen(), "repeated, a map, a string or bytes")
-	r := length{a.Size("min_len", 0), a.Size("max_len", -1), octet}
 	switch {
 	case a.Elements():
-		r.unit = element
+		return lengthOf(a, "len", element)
 	case a.Class() == model.String:
-		r.unit = textByte
+		return lengthOf(a, "len", textByte)
 	}
-	at := a.Arg("min_len")
-	a.Require(!at.Given() || r.min > 0, at, diag.BadValue, "min_len = 0 has no effect")
-	a.Require(r.max < 0 || r.min <= r.max, at, diag.BadValue, "min_len = %d is above max_len = %d", r.min, r.max)
+	return lengthOf(a, "len", octet)
+}
+
+// lengthOf is the rule of the two keys that end with a name.
+func lengthOf(a *model.RuleArgs, name string, u unit) model.Rule {
+	least, most := "min_"+name, "max_"+name
+	r := length{a.Size(least, 0), a.Size(most, -1), u}
+	at := a.Arg(least)
+	a.Require(!at.Given() || r.min > 0, at, diag.BadValue, "%s = 0 has no effect", least)
+	a.Require(r.max < 0 || r.min <= r.max, at, diag.BadValue, "%s = %d is above %s = %d", least, r.min, most, r.max)
 	return r
 }
 
