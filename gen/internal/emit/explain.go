@@ -62,7 +62,7 @@ func newExplainer(p *model.Package, folder string) *explainer {
 }
 
 // Type is the Go type of a field.
-func (x *explainer) Type(f *model.Field) (string, error) { return x.typeSource(x.goType(f)) }
+func (x *explainer) Type(f *model.Field) (string, error) { return x.typeSource(x.GoType(f)) }
 
 // typeSource returns a type as Go source.
 func (x *explainer) typeSource(typ *jen.Statement) (string, error) {

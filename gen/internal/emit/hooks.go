@@ -71,7 +71,7 @@ func (e *emitter) hookParams(h model.Hook, of *protogen.Message) jen.Code {
 	return list(slice.Map(h.Needs, func(n model.Need) jen.Code {
 		switch {
 		case n.Field != nil:
-			return e.goType(n.Field)
+			return e.GoType(n.Field)
 		case h.Encoded && n.Message():
 			return jen.Op("[]byte")
 		}

@@ -87,11 +87,11 @@ func (f *Func) slice(d *model.Field) *jen.Statement {
 	n := jen.Custom(jen.Options{Separator: "+"}, lists...)
 	switch fn, from := f.arena(d, f.of); {
 	case fn == "List":
-		return f.Src("wire.List[$, $](dc.Arena(), $)", f.valueType(d.Value), f.viewType(from), n)
+		return f.Src("wire.List[$, $](dc.Arena(), $)", f.ValueType(d.Value), f.viewType(from), n)
 	case fn != "":
 		return f.Src("wire."+fn+"[$](dc.Arena(), $)", f.viewType(from), n)
 	}
-	return f.Src("convert.Slice[$]($)", f.valueType(d.Value), n)
+	return f.Src("convert.Slice[$]($)", f.ValueType(d.Value), n)
 }
 
 // Each runs body for every value at a path, seen from m at a place. A message
@@ -143,7 +143,7 @@ func (f *Func) mapField(d *model.Field, to string) []jen.Code {
 		})
 		return []jen.Code{f.mapLoop(key, element, entries, f.Here().Below(p), item, body)}
 	})
-	return append([]jen.Code{f.Src("$ = convert.Map[$, $](len($))", to, f.classType(d.Key), f.valueType(d.Value), entries)}, loop...)
+	return append([]jen.Code{f.Src("$ = convert.Map[$, $](len($))", to, f.classType(d.Key), f.ValueType(d.Value), entries)}, loop...)
 }
 
 // mapKey is a name for the key of an entry, another than that of a type.

@@ -35,37 +35,54 @@ func oneofGetter(o *protogen.Oneof) string { return "Get" + o.GoName }
 
 // Presence tests whether there is a value at a path, or whether there is none.
 func (e *emitter) Presence(m any, p model.Path, present bool) *jen.Statement {
-	x := e.Get(m, p)
-	not, equal, above := "", "!=", ">"
-	if !present {
-		not, equal, above = "!", "==", "=="
-	}
-	if o := p.Oneof(); o != nil {
+	x, class := e.Get(m, p), p.Class()
+	switch o := p.Oneof(); {
+	case o != nil:
 		e.note(o.Desc, useRead|usePresence)
 		if has := e.hasOneof(o); has != "" {
-			return e.Src("$$.$()", not, e.Get(m, p.Parent()), has)
+			return e.Src("$$.$()", negation(!present), e.Get(m, p.Parent()), has)
 		}
-		return e.Src("$ $ nil", x, equal)
+		class = model.Message
+	case p.ToList():
+		class = model.Map
+	case p.Message() != nil:
+		class = model.Message
+	case p.Leaf().Desc.HasPresence():
+		return e.explicit(m, p, present)
 	}
-	if len(p.Steps) == 0 || p.Message() != nil && !p.ToList() {
-		return e.Src("$ $ nil", x, equal)
-	}
-	if p.Leaf().Desc.HasPresence() {
-		return e.explicit(m, p, not, equal)
-	}
-	switch class := p.Class(); {
-	case p.ToList() || class == model.Map || class == model.Bytes:
-		return e.Src("len($) $ 0", x, above)
-	case class == model.String:
-		return e.Src("$ $ \"\"", x, equal)
-	case class == model.Bool:
-		return e.Src("$$", not, x)
-	}
-	return e.Src("$ $ 0", x, equal)
+	return e.nonZero(x, class, present)
 }
 
+// nonZero is the condition that x, a Go value of a class, is not zero, or that it is.
+func (e *emitter) nonZero(x any, class model.Class, is bool) *jen.Statement {
+	equal := comparison(!is)
+	switch class {
+	case model.Map, model.Bytes, model.JSON, model.JSONList:
+		return e.Src("len($) $ 0", x, map[bool]string{true: ">", false: "=="}[is])
+	case model.Any, model.JSONValue, model.Message:
+		return e.Src("$ $ nil", x, equal)
+	case model.String:
+		return e.Src(`$ $ ""`, x, equal)
+	case model.Bool:
+		return e.Src("$$", negation(!is), x)
+	case model.Timestamp:
+		return e.Src("$$.IsZero()", negation(is), x)
+	case model.NoClass:
+		return e.Src("$convert.IsSet($)", negation(!is), x)
+	default:
+		return e.Src("$ $ 0", x, equal)
+	}
+}
+
+// negation is the operator in front of a condition that must not hold.
+func negation(not bool) string { return map[bool]string{true: "!"}[not] }
+
+// comparison is the operator for equality or inequality.
+func comparison(equal bool) string { return map[bool]string{true: "==", false: "!="}[equal] }
+
 // explicit tests the presence of a scalar with explicit presence.
-func (e *emitter) explicit(m any, p model.Path, not, equal string) *jen.Statement {
+func (e *emitter) explicit(m any, p model.Path, present bool) *jen.Statement {
+	not, equal := negation(!present), comparison(!present)
 	leaf := p.Leaf()
 	e.note(leaf.Desc, usePresence)
 	parent := e.Get(m, p.Parent())
@@ -77,7 +94,7 @@ func (e *emitter) explicit(m any, p model.Path, not, equal string) *jen.Statemen
 		return e.Src("$convert.Is[*$]($.$())", not, e.ident(leaf.GoIdent), parent, oneofGetter(leaf.Oneof))
 	case e.ReadsStruct(p):
 		return e.Src("$.$ $ nil", parent, leaf.GoName, equal)
-	case equal == "!=":
+	case present:
 		return e.Src("$ != nil && $.$ != nil", parent, parent, leaf.GoName)
 	}
 	return e.Src("($ == nil || $.$ == nil)", parent, parent, leaf.GoName)
@@ -142,10 +159,8 @@ func (e *emitter) Is(value jen.Code, l model.Literal, equal bool) *jen.Statement
 		return e.Src("$", value)
 	case l.Value == !equal:
 		return e.Src("!$", value)
-	case equal:
-		return e.Src("$ == $", value, e.Literal(l))
 	}
-	return e.Src("$ != $", value, e.Literal(l))
+	return e.Src("$ $ $", value, comparison(equal), e.Literal(l))
 }
 
 // conds are the tests of a condition.
@@ -174,8 +189,7 @@ func (e *emitter) context(c model.Context) []jen.Code {
 		out = append(out, e.Src("dc.Side() == $", e.sideOf(c.Side)))
 	}
 	if c.Xdstp != nil {
-		not := map[bool]string{false: "!"}[*c.Xdstp]
-		out = append(out, e.Src("$dc.Name.IsXdstp()", not))
+		out = append(out, e.Src("$dc.Name.IsXdstp()", negation(!*c.Xdstp)))
 	}
 	return out
 }

@@ -25,39 +25,9 @@ func (e *emitter) isSet(s *model.Struct) jen.Code {
 
 // valueSet is the condition that x, the value of a field, is not zero, or that it is.
 func (e *emitter) valueSet(f *model.Field, x any, set bool) jen.Code {
-	not, equal, above := "", "!=", ">"
-	if !set {
-		not, equal, above = "!", "==", "=="
+	class := f.ZeroClass()
+	if v, ok := f.Value.(model.StructOf); ok && class == model.NoClass && v.Struct.Comparable {
+		return e.Src("$ $ ($)", x, comparison(!set), v.Struct.Name+"{}")
 	}
-	class := f.Class()
-	if h, ok := f.Value.(model.HookOf); ok {
-		class = h.Class()
-	}
-	switch v := f.Value.(type) {
-	case model.OneofOf, model.InlineOf:
-		class = model.Any
-	case model.StructOf:
-		if !f.List && !f.IsMap() && !f.Optional && v.Struct.Comparable {
-			return e.Src("$ $ ($)", x, equal, v.Struct.Name+"{}")
-		}
-	case model.Converted:
-		if v.Conversion.Pointer {
-			class = model.Any
-		}
-	}
-	switch {
-	case f.List || f.IsMap() || class == model.Bytes || class == model.JSON || class == model.JSONList:
-		return e.Src("len($) $ 0", x, above)
-	case f.Optional || class == model.JSONValue || class == model.Any:
-		return e.Src("$ $ nil", x, equal)
-	case class == model.NoClass:
-		return e.Src("$convert.IsSet($)", not, x)
-	case class == model.String:
-		return e.Src(`$ $ ""`, x, equal)
-	case class == model.Bool:
-		return e.Src("$$", not, x)
-	case class == model.Timestamp:
-		return e.Src("$$.IsZero()", map[bool]string{true: "!"}[set], x)
-	}
-	return e.Src("$ $ 0", x, equal)
+	return e.nonZero(x, class, set)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// goType is the Go type of a field.
-func (e *emitter) goType(f *model.Field) *jen.Statement {
-	t := e.valueType(f.Value)
+// GoType is the Go type of a field.
+func (e *emitter) GoType(f *model.Field) *jen.Statement {
+	t := e.ValueType(f.Value)
 	switch {
 	case f.List:
 		return e.Src("[]$", t)
@@ -24,8 +24,8 @@ func (e *emitter) goType(f *model.Field) *jen.Statement {
 	return t
 }
 
-// valueType is the Go type of one value.
-func (e *emitter) valueType(v model.Value) *jen.Statement {
+// ValueType is the Go type of one value.
+func (e *emitter) ValueType(v model.Value) *jen.Statement {
 	switch v := v.(type) {
 	case model.Plain:
 		return e.classType(v.Class)
@@ -72,14 +72,6 @@ func (e *emitter) ScalarType(p model.Path) jen.Code {
 		return e.ident(p.Leaf().Enum.GoIdent)
 	}
 	return e.classType(p.Class())
-}
-
-// GoKeyType is the Go type of a field, or of the elements of a list.
-func (e *emitter) GoKeyType(f *model.Field, elements bool) jen.Code {
-	if elements {
-		return e.valueType(f.Value)
-	}
-	return e.goType(f)
 }
 
 // exprType is a type that the descriptor states. The model lets only these

@@ -39,7 +39,7 @@ func (e *emitter) update() []jen.Code {
 
 func (e *emitter) structFields(s *model.Struct) []jen.Code {
 	return slice.Map(s.Fields, func(f *model.Field) jen.Code {
-		field := e.Src("$ $", f.GoName(), e.goType(f))
+		field := e.Src("$ $", f.GoName(), e.GoType(f))
 		if tag := shownAs(f); tag != "" {
 			field.Tag(map[string]string{"xds": tag})
 		}

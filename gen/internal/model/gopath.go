@@ -141,17 +141,32 @@ func (h HookOf) Class() Class {
 	return NoClass
 }
 
+// ZeroClass is the class whose zero value is that of the field: Map for what has a length of 0, Any for what is nil.
+func (f *Field) ZeroClass() Class {
+	switch {
+	case f.List || f.IsMap():
+		return Map
+	case f.Optional:
+		return Any
+	}
+	switch v := f.Value.(type) {
+	case HookOf:
+		return v.Class()
+	case OneofOf, InlineOf:
+		return Any
+	case Converted:
+		if v.Conversion.Pointer {
+			return Any
+		}
+	}
+	return f.Class()
+}
+
 // CanBeEmpty reports whether the field has a value that means nothing.
 func (f *Field) CanBeEmpty() bool {
-	switch v := f.Value.(type) {
-	case StructOf, HookOf:
-		return f.List || f.Optional || f.IsMap()
-	case Plain:
-		return f.List || f.Optional || f.IsMap() || v.Class != Timestamp
-	case Converted:
-		return f.List || f.IsMap() || v.Conversion.Pointer || f.Class() != NoClass
-	}
-	return true
+	_, hook := f.Value.(HookOf)
+	class := f.ZeroClass()
+	return !hook && class != NoClass && class != Timestamp
 }
 
 // Class is the class of the field's Go value, elements of a slice each.

@@ -59,18 +59,7 @@ func (f *Field) number() bool {
 }
 
 func (f *Field) hasLen() bool {
-	if f.List || f.IsMap() {
-		return true
-	}
-	switch v := f.Value.(type) {
-	case Plain:
-		return !f.Optional && (v.Class == String || v.Class == Bytes || v.Class == JSON || v.Class == JSONList)
-	case Converted:
-		return v.Conversion.Type == "string"
-	case HookOf:
-		return v.Class() == String && !f.Optional
-	}
-	return false
+	return slices.Contains([]Class{Map, String, Bytes, JSON, JSONList}, f.ZeroClass())
 }
 
 func fieldNames(s *Struct) []string {

@@ -143,7 +143,7 @@ func (r unique) GoCode(f *emit.Func, c *model.Check) []jen.Code {
 func (r unique) goKeys(f *emit.Func, c *model.Check) []uniqueKey {
 	if len(r.fields) == 0 {
 		_, isStruct := c.Go.Last().Value.(model.StructOf)
-		return []uniqueKey{{typ: f.GoKeyType(c.Go.Last(), true), shown: !isStruct, value: func(x jen.Code) jen.Code {
+		return []uniqueKey{{typ: f.ValueType(c.Go.Last().Value), shown: !isStruct, value: func(x jen.Code) jen.Code {
 			if isStruct {
 				return f.Src("*$", x)
 			}
@@ -151,7 +151,7 @@ func (r unique) goKeys(f *emit.Func, c *model.Check) []uniqueKey {
 		}}}
 	}
 	return slice.Map(r.fields, func(k *model.Field) uniqueKey {
-		return uniqueKey{k.Name, f.GoKeyType(k, false), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
+		return uniqueKey{k.Name, f.GoType(k), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
 	})
 }
 
