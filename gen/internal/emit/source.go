@@ -7,13 +7,14 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // importPath returns the path of a package that emitted source may name.
 func importPath(name string) string {
 	switch name {
-	case "resource", "runtime", "xdstp", "bootstrap":
+	case "runtime":
 		return descriptor.Framework + name
 	case "convert", "wire":
 		return descriptor.Framework + "runtime/" + name
@@ -27,10 +28,10 @@ func importPath(name string) string {
 		return "log/slog"
 	case "utf8":
 		return "unicode/utf8"
-	case "bytes", "cmp", "context", "iter", "maps", "regexp", "slices", "strings", "testing", "time":
+	case "bytes", "cmp", "context", "iter", "maps", "slices", "strings", "testing":
 		return name
 	}
-	return ""
+	return model.HookPackages[name]
 }
 
 // Src returns Go source. Each $ in text stands for the next argument: code, a list of

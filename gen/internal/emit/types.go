@@ -2,7 +2,7 @@ package emit
 
 import (
 	"fmt"
-	"go/ast"
+	"go/types"
 
 	"github.com/dave/jennifer/jen"
 
@@ -40,7 +40,7 @@ func (e *emitter) ValueType(v model.Value) *jen.Statement {
 	case model.InlineOf:
 		return e.Src("resource.Update")
 	case model.HookOf:
-		return e.exprType(v.Hook.Type.Expr, v.Hook.Type.Packages)
+		return e.hookResult(v.Hook)
 	}
 	panic(fmt.Sprintf("emit: no Go type for %T", v))
 }
@@ -74,26 +74,9 @@ func (e *emitter) ScalarType(p model.Path) jen.Code {
 	return e.classType(p.Class())
 }
 
-// exprType is a type that the descriptor states. The model lets only these
-// kinds of expressions pass.
-func (e *emitter) exprType(x ast.Expr, packages map[string]string) *jen.Statement {
-	switch x := x.(type) {
-	case *ast.Ident:
-		return jen.Id(x.Name)
-	case *ast.StarExpr:
-		return e.Src("*$", e.exprType(x.X, packages))
-	case *ast.MapType:
-		return e.Src("map[$]$", e.exprType(x.Key, packages), e.exprType(x.Value, packages))
-	case *ast.ArrayType:
-		n := ""
-		if lit, ok := x.Len.(*ast.BasicLit); ok {
-			n = lit.Value
-		}
-		return e.Src("[$]$", n, e.exprType(x.Elt, packages))
-	case *ast.SelectorExpr:
-		return e.qual(packages[x.X.(*ast.Ident).Name], x.Sel.Name)
-	}
-	panic(fmt.Sprintf("emit: no Go type for %T", x))
+// hookResult is the type of the values that a hook returns.
+func (e *emitter) hookResult(h model.Hook) *jen.Statement {
+	return e.Src(types.ExprString(h.Type.Expr))
 }
 
 // pathType returns the Go type of the getter of a path.

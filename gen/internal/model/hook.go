@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"slices"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
@@ -13,9 +14,8 @@ import (
 
 // GoType is a type that a descriptor names.
 type GoType struct {
-	Expr     ast.Expr
-	Packages map[string]string // import paths by the name that Expr uses
-	Basic    bool              // predeclared, and comparable with ==
+	Expr  ast.Expr
+	Basic bool // predeclared, and comparable with ==
 }
 
 // hook builds a hand-written function that makes a value of s. Without needs it is
@@ -59,54 +59,46 @@ func (b *builder) hookNeed(t descriptor.Text, s *Struct) Need {
 func (b *builder) goType(t descriptor.Text) GoType {
 	e, err := parser.ParseExpr(t.Value)
 	b.require(err == nil, t, diag.BadGoType, "type = %q; must be a Go type", t.Value)
-	out := GoType{Expr: e, Packages: make(map[string]string)}
+	b.typeExpr(t, e)
+	out := GoType{Expr: e}
 	if id, ok := e.(*ast.Ident); ok {
-		out.Basic = slices.Contains(basicTypes(), id.Name)
+		if name, ok := types.Universe.Lookup(id.Name).(*types.TypeName); ok {
+			_, out.Basic = name.Type().(*types.Basic)
+		}
 	}
-	b.typeExpr(t, e, out.Packages)
 	return out
 }
 
-func basicTypes() []string {
-	return []string{
-		"bool", "byte", "float32", "float64", "int", "int8", "int16", "int32", "int64",
-		"rune", "string", "uint", "uint8", "uint16", "uint32", "uint64",
-	}
-}
-
-func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]string) {
+// typeExpr checks a part of a type.
+func (b *builder) typeExpr(t descriptor.Text, e ast.Expr) {
 	const hint = "declare an alias of the type in the hook's package"
 	switch e := e.(type) {
 	case *ast.Ident:
 		return
 	case *ast.StarExpr:
-		b.typeExpr(t, e.X, packages)
+		b.typeExpr(t, e.X)
 		return
 	case *ast.MapType:
-		b.typeExpr(t, e.Key, packages)
-		b.typeExpr(t, e.Value, packages)
+		b.typeExpr(t, e.Key)
+		b.typeExpr(t, e.Value)
 		return
 	case *ast.ArrayType:
 		if lit, ok := e.Len.(*ast.BasicLit); e.Len == nil || ok && lit.Kind == token.INT {
-			b.typeExpr(t, e.Elt, packages)
+			b.typeExpr(t, e.Elt)
 			return
 		}
 	case *ast.SelectorExpr:
 		if id, ok := e.X.(*ast.Ident); ok {
-			path, known := knownPackages()[id.Name]
-			b.requireHint(known, t, diag.BadGoType, hint, "type = %q; unknown package %s", t.Value, id.Name)
-			packages[id.Name] = path
+			b.requireHint(HookPackages[id.Name] != "", t, diag.BadGoType, hint, "type = %q; unknown package %s", t.Value, id.Name)
 			return
 		}
 	}
 	panic(b.fault(t.Pos, diag.BadGoType, hint, "type = %q; must consist of names, pointers, slices, arrays and maps", t.Value))
 }
 
-// knownPackages are the packages whose types a hook may make without an alias.
-func knownPackages() map[string]string {
-	return map[string]string{
-		"time": "time", "netip": "net/netip", "anypb": "google.golang.org/protobuf/types/known/anypb", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
-		"resource": descriptor.Framework + "resource", "xdstp": descriptor.Framework + "xdstp", "bootstrap": descriptor.Framework + "bootstrap",
-		"matcher": descriptor.Framework + "matcher", "tlscontext": descriptor.Framework + "tlscontext",
-	}
+// HookPackages are the import paths of the packages whose types a hook may make without an alias.
+var HookPackages = map[string]string{
+	"time": "time", "netip": "net/netip", "anypb": "google.golang.org/protobuf/types/known/anypb", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
+	"resource": descriptor.Framework + "resource", "xdstp": descriptor.Framework + "xdstp", "bootstrap": descriptor.Framework + "bootstrap",
+	"matcher": descriptor.Framework + "matcher", "tlscontext": descriptor.Framework + "tlscontext",
 }
