@@ -154,11 +154,8 @@ func (e *emitter) test(m any, t model.Test) *jen.Statement {
 
 // Is compares a value with a literal, for equality or inequality.
 func (e *emitter) Is(value jen.Code, l model.Literal, equal bool) *jen.Statement {
-	switch {
-	case l.Value == equal: // a bool
-		return e.Src("$", value)
-	case l.Value == !equal:
-		return e.Src("!$", value)
+	if is, ok := l.Value.(bool); ok {
+		return e.Src("$$", negation(is != equal), value)
 	}
 	return e.Src("$ $ $", value, comparison(equal), e.Literal(l))
 }
