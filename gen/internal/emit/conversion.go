@@ -31,7 +31,7 @@ func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *mode
 		f.Presence(x, model.InputPath(m, "socket_address.named_port"), true)
 	default:
 		for _, field := range m.Fields {
-			f.noteField(field)
+			f.note(field.Desc, useRead)
 		}
 	}
 	if c.Context {

@@ -18,10 +18,7 @@ func (e *emitter) Get(m any, p model.Path) *jen.Statement {
 			out = e.Src("$.$()", out, oneofGetter(s.Oneof))
 			continue
 		}
-		e.noteField(s.Field)
-		if s.Part != nil {
-			e.noteField(s.Part)
-		}
+		e.note(s.Field.Desc, useRead)
 		name, _ := s.Field.MethodName("Get")
 		out = e.Src("$.$()", out, name)
 		if s.Pick != nil {

@@ -39,22 +39,11 @@ func (e *emitter) has(d protoreflect.Descriptor, u use) bool {
 	return e.views.uses[d.FullName()]&u != 0
 }
 
-// noteField notes that a field is read, and of a wrapper its value.
-func (e *emitter) noteField(f *protogen.Field) {
-	e.note(f.Desc, useRead)
-	if f.Message != nil && model.IsWrapper(f.Message) {
-		e.noteField(f.Message.Fields[0])
-	}
-}
-
 // noteHook notes that a hook is given a message.
 func (e *emitter) noteHook(m *protogen.Message) {
-	switch {
-	case model.Native(m) != "":
+	if model.Native(m) != "" {
 		e.note(m.Desc, useGiven)
-	case model.IsWrapper(m):
-		e.noteField(m.Fields[0])
-	default:
+	} else if !model.IsWrapper(m) {
 		e.note(m.Desc, useWhole)
 	}
 }
