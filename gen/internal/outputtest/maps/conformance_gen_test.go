@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "5838961092088995",
+		Sum:        "61ba389f425ff17e",
 	})
 }

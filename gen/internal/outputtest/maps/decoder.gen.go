@@ -18,6 +18,11 @@ func peekName(body []byte) (string, error) {
 	return wire.PeekString(body, 1)
 }
 
+// The hooks are hand-written functions. These declarations state their types.
+
+// hook of field Total
+var _ func(*resource.DecodeContext, map[uint32]*testpb.Part, map[int64]*wrapperspb.UInt32Value) (uint32, error) = total
+
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Table)
 	if err := dc.Unmarshal(body, m); err != nil {
@@ -106,6 +111,11 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 	u.Several = convert.Slice[any](len(m.GetSeveral()))
 	for _, x := range m.GetSeveral() {
 		u.Several = append(u.Several, x.AsInterface())
+	}
+	if x, err := total(dc, m.GetParts(), m.GetWeights()); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Total = x
 	}
 }
 

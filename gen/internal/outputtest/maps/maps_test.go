@@ -53,7 +53,7 @@ func TestValues(t *testing.T) {
 		Weights: map[int64]uint32{-8: 9}, Extensions: map[string]Number{"x": {Value: 4}},
 		Addresses: map[string]string{"e": "[::1]:80"}, AddrPorts: map[string]netip.AddrPort{"e": netip.MustParseAddrPort("[::1]:80")},
 		Settings: map[string]map[string]any{"s": {"k": true}}, Values: map[string]any{"v": 1.5, "null": nil},
-		Value: "w", List: []any{1.0}, Several: []any{false},
+		Value: "w", List: []any{1.0}, Several: []any{false}, Total: 5 + 9,
 	}
 	if diff := cmp.Diff(want, u.(*Update), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Errorf("update (-want +got):\n%s", diff)

@@ -44,6 +44,7 @@ type Update struct {
 	Value      any
 	List       []any
 	Several    []any
+	Total      uint32
 
 	meta resource.Meta
 }
@@ -185,7 +186,8 @@ func (u *Update) Equal(o *Update) bool {
 		maps.EqualFunc(u.Values, o.Values, convert.EqualValues) &&
 		convert.EqualValues(u.Value, o.Value) &&
 		convert.EqualValues(u.List, o.List) &&
-		slices.EqualFunc(u.Several, o.Several, convert.EqualValues)
+		slices.EqualFunc(u.Several, o.Several, convert.EqualValues) &&
+		u.Total == o.Total
 }
 
 // Equal reports whether the fields of s and o are equal.
