@@ -22,21 +22,16 @@ func (f *Func) field(target string, d *model.Field) []jen.Code {
 	if d.Ref != "" && !d.SelfName {
 		return f.refField(target, d, to)
 	}
-	switch v := d.Value.(type) {
-	case model.HookOf:
+	if v, ok := d.Value.(model.HookOf); ok {
 		return f.hookField(v.Hook, target, to)
-	case model.OneofOf:
-		return f.assign(d, jen.Id("m"), f.Here(), to)
 	}
 	switch {
 	case d.List:
 		return f.listField(d, to)
 	case d.IsMap():
 		return f.mapField(d, to)
-	case len(d.Paths) == 0 && d.Optional:
+	case len(d.Paths) == 0: // others are expressions
 		return f.groupedField(d, to)
-	case len(d.Paths) == 0:
-		return f.assign(d, jen.Id("m"), f.Here(), to)
 	}
 	return f.singleField(d, to)
 }
@@ -80,7 +75,7 @@ func (f *Func) expr(d *model.Field) *jen.Statement {
 		return x
 	}
 	p := d.Paths[0]
-	if _, inline := d.Value.(model.InlineOf); inline && f.views != nil {
+	if _, inline := d.Value.(model.InlineOf); inline { // views have only its bytes
 		_, out := f.value(d, nil, f.Here().Below(p))
 		return out
 	}
@@ -123,9 +118,6 @@ func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, valu
 			}
 		}
 	case model.Converted:
-		if v.Conversion.Func == "" {
-			return nil, f.Src("dc.Server")
-		}
 		return f.conversion(v.Conversion, x, at, d)
 	case model.EnumOf:
 		if v.Enum.Otherwise != nil {
@@ -141,7 +133,7 @@ func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, valu
 			message := jen.Lit(string(v.Message.Desc.FullName()))
 			return nil, f.Src("convert.InlineEncoded(dc, $, $, $, $, v)", f.meta(), f.path(at), message, f.encoded("m", d.Paths[0]))
 		}
-		return nil, f.Src("convert.Inline(dc, $, $, $, v)", f.meta(), f.path(at), x)
+		return nil, f.Src("convert.Inline(dc, $, $, $, v)", f.meta(), f.path(at), f.Get("m", d.Paths[0]))
 	}
 	return nil, f.Src("$", x)
 }

@@ -84,9 +84,6 @@ func (e *emitter) pathType(p model.Path) *jen.Statement {
 	if p.Oneof() != nil {
 		return e.Src("int32")
 	}
-	if len(p.Steps) == 0 {
-		return e.message(p.From)
-	}
 	leaf := p.Leaf()
 	if leaf.Desc.IsMap() {
 		key, value := leaf.Message.Fields[0], leaf.Message.Fields[1]
