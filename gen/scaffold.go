@@ -79,12 +79,9 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 // A draft is the data for the templates of a new package.
 type draft struct {
 	Package   string // name
-	Message   string // full name
-	Short     string // the last part of Message
+	Message   *protogen.Message
 	GoPackage string // as the descriptor must state it; empty if it need not
-	GoPath    string // import path of the message's package
-	GoName    string // name of that package
-	GoType    string // the message's Go type in it
+	GoName    string // name of the message's package
 	NameField string // empty if there is none
 	Complete  bool
 	Schema    string
@@ -124,7 +121,7 @@ func (d *draft) findHooks(index *protoindex.Index) {
 			}
 			continue
 		}
-		name := hooks.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), d.Short))
+		name := hooks.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), string(d.Message.Desc.Name())))
 		d.Unexpressed = append(d.Unexpressed, "hook "+name+", "+r.Comment)
 		from := string(r.Message.GoIdent.GoImportPath)
 		if d.HookImports[from] == "" {
@@ -155,15 +152,13 @@ func join(at, field string) string {
 
 func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
 	d := &draft{
-		Message: s.Message, Short: string(m.Desc.Name()), GoPackage: s.GoPackage,
-		GoPath: string(m.GoIdent.GoImportPath), GoType: m.GoIdent.GoName, Schema: descriptor.SchemaID,
+		Package: folderName(s.Folder, strings.ToLower(string(m.Desc.Name()))), Message: m, GoPackage: s.GoPackage, Schema: descriptor.SchemaID,
 		Complete: s.Message == "envoy.config.listener.v3.Listener" || s.Message == "envoy.config.cluster.v3.Cluster",
 	}
-	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
 	d.Rules = annotation.Derive(m, annotation.Depth, index)
 	d.findHooks(index)
-	d.GoName, _ = index.GoName(d.GoPath)
+	d.GoName, _ = index.GoName(string(m.GoIdent.GoImportPath))
 	return d
 }
 
@@ -172,17 +167,13 @@ func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module
 	if d.rules, err = d.scope(ctx, index, m); err != nil {
 		return err
 	}
-	message, err := index.Message(d.Message)
-	if err != nil {
-		return err
-	}
 	whole := *d
-	whole.Rules = annotation.Derive(message, annotation.AllDepth, index)
+	whole.Rules = annotation.Derive(d.Message, annotation.AllDepth, index)
 	if d.whole, err = whole.scope(ctx, index, m); err != nil {
 		return err
 	}
-	d.minimal = dynamicpb.NewMessage(message.Desc)
-	name := message.Desc.Fields().ByName(protoreflect.Name(d.NameField))
+	d.minimal = dynamicpb.NewMessage(d.Message.Desc)
+	name := d.Message.Desc.Fields().ByName(protoreflect.Name(d.NameField))
 	if name != nil {
 		d.minimal.Set(name, protoreflect.ValueOfString("example"))
 	}

@@ -31,7 +31,11 @@ func TestHookNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &draft{Short: "Thing"}
+	thing, err := index.Message("a.Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &draft{Message: thing}
 	for _, r := range []annotation.Rule{
 		{In: "part"}, {In: "part"}, {In: "part2"}, {Field: "labels.key"}, {Field: "labels.value"}, {In: "auth", Field: "keyword"}, {Field: "value"}, {},
 	} {
