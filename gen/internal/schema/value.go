@@ -81,8 +81,8 @@ func typed(p model.Path, value protoreflect.Value) any {
 		fields := x.Descriptor().Fields()
 		switch {
 		case p.Class() == model.Duration:
-			d := durationpb.Duration{Seconds: x.Get(fields.ByNumber(1)).Int(), Nanos: int32(x.Get(fields.ByNumber(2)).Int())}
-			return d.AsDuration()
+			seconds, nanos := x.Get(fields.ByNumber(1)).Int(), x.Get(fields.ByNumber(2)).Int()
+			return (&durationpb.Duration{Seconds: seconds, Nanos: int32(nanos)}).AsDuration() //nolint:gosec // the field is an int32
 		case p.Wrapper():
 			return x.Get(fields.ByNumber(1)).Interface()
 		}
