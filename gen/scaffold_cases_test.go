@@ -156,38 +156,57 @@ func checkCandidates(t *testing.T, index *protoindex.Index, message string) {
 
 // A message in which one of some fields must have a value gets a value that breaks no rule.
 func TestChoice(t *testing.T) {
-	const thing, goPackage = "xdsforge.test.v1.Thing", "github.com/xdsforge/xdsforge/gen/testdata/testpb"
-	d, index := draftOf(t, thing, goPackage)
-	for _, line := range []string{
+	checkRepairs(t, []string{
 		"{one_of: [part, text], why: X}", "{at: text, min_chars: 2, when: {present: text}, why: X}",
 		"{at: part, one_of: [size], when: {present: part}, why: X}",
-	} {
+	}, map[string]string{
+		`{}`:                                  "must have exactly one of part, text set (X)",
+		`{"text": "ab", "part": {"size": 1}}`: "must have exactly one of part, text set (X)",
+		`{"part": {}}`:                        "part; must have size set when part is set (X)",
+		`{"part": {"size": 1}}`:               "",
+		`{"text": "ab"}`:                      "",
+	})
+}
+
+// A required message is repaired before its own fields. A field without presence that is absent equals its zero value.
+func TestAbsent(t *testing.T) {
+	checkRepairs(t, []string{
+		"{at: part, required: true, why: X}", "{at: part, one_of: [size], when: {present: part}, why: X}",
+		"{at: text, min_chars: 2, when: {equals: {count: 0}}, why: X}", "{at: alias, min_chars: 2, when: {equals: {maybe: 0}}, why: X}",
+	}, map[string]string{
+		`{"count": 1}`:          "part; must be set (X)",
+		`{"part": {"size": 1}}`: "text = \"\"; must have at least 2 characters when count is 0 (X)",
+		`{"part": {"size": 1}, "count": 1, "maybe": 0, "alias": "a"}`: "alias = \"a\"; must have at least 2 characters when maybe is 0 (X)",
+		`{"part": {"size": 1}, "count": 1, "alias": "a"}`:             "",
+	})
+}
+
+// checkRepairs evaluates rules for resources, which break the given ones, and repairs the resources.
+func checkRepairs(t *testing.T, lines []string, wants map[string]string) {
+	t.Helper()
+	const thing, goPackage = "xdsforge.test.v1.Thing", "github.com/xdsforge/xdsforge/gen/testdata/testpb"
+	d, index := draftOf(t, thing, goPackage)
+	for _, line := range lines {
 		d.Rules = append(d.Rules, annotation.Rule{Line: line})
 	}
 	rules, err := d.scope(t.Context(), index, module{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ resource, want string }{
-		{`{}`, "must have exactly one of part, text set (X)"},
-		{`{"text": "ab", "part": {"size": 1}}`, "must have exactly one of part, text set (X)"},
-		{`{"part": {}}`, "part; must have size set when part is set (X)"},
-		{`{"part": {"size": 1}}`, ""},
-		{`{"text": "ab"}`, ""},
-	} {
+	for resource, want := range wants {
 		m := dynamicpb.NewMessage(rules.Message.Desc)
-		if err := protojson.Unmarshal([]byte(c.resource), m); err != nil {
+		if err := protojson.Unmarshal([]byte(resource), m); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, v := range schema.Evaluate(rules, m).Violations {
 			got = append(got, v.Text)
 		}
-		if strings.Join(got, "\n") != c.want {
-			t.Errorf("%s breaks %q; want %q", c.resource, got, c.want)
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s breaks %q; want %q", resource, got, want)
 		}
 		if !schema.Repair(rules, m) || len(schema.Evaluate(rules, m).Violations) > 0 {
-			t.Errorf("%s is not repaired: %v", c.resource, m)
+			t.Errorf("%s is not repaired: %v", resource, m)
 		}
 	}
 }
