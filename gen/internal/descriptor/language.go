@@ -65,7 +65,7 @@ func NewLanguage(rules []Key) Language {
 		l[i] = Mapping{Name: tag.Get("mapping"), Doc: doc(tag), Need: tag.Get("need")}
 		for field := range typ.Fields() {
 			switch field.Tag.Get("key") {
-			case "", ".":
+			case "":
 			case "*":
 				l[i].Keys = append(l[i].Keys, rules...)
 			default:

@@ -19,45 +19,41 @@ import (
 
 // value reads the value of key k into v.
 func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
-	if v.Type() == reflect.TypeFor[[]Argument]() {
-		values := []Text{}
-		w.value(n, k, reflect.ValueOf(&values).Elem())
-		v.Set(reflect.Append(v, reflect.ValueOf(Argument{k.Name, values})))
-		return
-	}
-	switch k.Kind {
-	case KindMapping:
+	switch to := v.Addr().Interface().(type) {
+	case *Text:
+		*to = w.text(n, k)
+	case *[]Text:
+		*to = w.texts(n, k)
+	case *[]Argument:
+		*to = append(*to, Argument{k.Name, w.texts(n, k)})
+	case *[]Pair:
+		*to = w.pairs(n, k)
+	case *Flag:
+		t := w.text(n, k)
+		*to = Flag{Pos: t.Pos, Value: t.Value == "true"}
+	case *[]Struct:
+		*to = w.named(n, k)
+	default:
+		if k.Kind == KindList {
+			w.list(n, k, v)
+			return
+		}
 		if v.Kind() == reflect.Pointer {
 			v.Set(reflect.New(v.Type().Elem()))
 			v = v.Elem()
 		}
 		w.mapping(n, w.language.mapping(k.Of), v)
-	case KindList:
-		w.list(n, k, v)
-	case KindNamed:
-		w.named(n, k, v)
-	case KindPairs:
-		v.Set(reflect.ValueOf(w.pairs(n, k)))
-	default:
-		if _, list := lists()[k.Kind]; list {
-			v.Set(reflect.ValueOf(w.texts(n, k)))
-			return
-		}
-		switch v.Interface().(type) {
-		case Flag:
-			v.Set(reflect.ValueOf(w.flag(n, k)))
-		case []Text:
-			v.Set(reflect.ValueOf([]Text{w.text(n, k)}))
-		default:
-			v.Set(reflect.ValueOf(w.text(n, k)))
-		}
 	}
 }
 
-// texts reads one scalar or a list of them.
+// texts reads one scalar, or a list of them if the kind of the key has lists.
 func (w *walker) texts(n *yaml.Node, k Key) []Text {
-	kinds := lists()[k.Kind]
-	if k.Kind = kinds.one; n.Kind != yaml.SequenceNode {
+	kinds, listed := lists()[k.Kind]
+	switch {
+	case !listed:
+		return []Text{w.text(n, k)}
+	case n.Kind != yaml.SequenceNode:
+		k.Kind = kinds.one
 		return []Text{w.text(n, k)}
 	}
 	k.Kind = kinds.many
@@ -75,11 +71,6 @@ func lists() map[Kind]listKinds {
 		KindPaths: {KindPath, KindPath}, KindMessages: {KindMessage, KindMessage}, KindUnique: {KindTrue, KindPath},
 		KindValues: {KindLiteral, KindLiteral}, KindLiterals: {KindLiteral, KindLiteral},
 	}
-}
-
-func (w *walker) flag(n *yaml.Node, k Key) Flag {
-	t := w.text(n, k)
-	return Flag{Pos: t.Pos, Value: t.Value == "true"}
 }
 
 // text reads a scalar and checks that it is of k's kind.

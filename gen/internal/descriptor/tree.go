@@ -110,7 +110,7 @@ type Case struct {
 // Struct is a named struct.
 type Struct struct {
 	diag.Pos   `mapping:"struct" doc:"A named struct, decoded from one message."`
-	Name       Text    `key:"."` // the key it stands under
+	Name       Text    // the key it stands under
 	Doc        Text    `key:"doc" doc:"The doc comment."`
 	Message    Text    `key:"message" kind:"message" doc:"The message's full name. The default follows from the fields with this struct."`
 	Go         Text    `key:"go" with:"message" doc:"The import path of the Go package of the message in ´message´, if it does not follow from its name."` // of Message

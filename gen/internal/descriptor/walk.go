@@ -121,21 +121,21 @@ func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
 	}
 }
 
-// named reads a mapping of names to mappings into the slice v.
-func (w *walker) named(n *yaml.Node, k Key, v reflect.Value) {
+// named reads a mapping of names to structs.
+func (w *walker) named(n *yaml.Node, k Key) (out []Struct) {
 	if empty(n) {
-		return
+		return nil
 	}
 	if n.Kind != yaml.MappingNode {
 		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", k.Name, describe(n))
-		return
+		return nil
 	}
 	w.entries(n, k.Name, func(key, value *yaml.Node) {
-		e := reflect.New(v.Type().Elem()).Elem()
-		field(e, ".").Set(reflect.ValueOf(w.text(key, Key{Name: k.Name, Kind: KindName})))
-		w.mapping(value, w.language.mapping(k.Of), e)
-		v.Set(reflect.Append(v, e))
+		s := Struct{Name: w.text(key, Key{Name: k.Name, Kind: KindName})}
+		w.mapping(value, w.language.mapping(k.Of), reflect.ValueOf(&s).Elem())
+		out = append(out, s)
 	})
+	return out
 }
 
 // pairs reads a mapping of paths to scalars.
