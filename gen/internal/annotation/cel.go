@@ -11,19 +11,18 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// comparison is an expression that compares the field, or its size, with a constant.
-func comparison() *regexp.Regexp {
-	return regexp.MustCompile(`^(this|size\(this\)|this\.size\(\)) *(<=|>=|<|>|==|!=) *(?:(-?[0-9.]+)u?|("[^"\\]*"|'[^'\\]*'|true|false))$`)
-}
-
-// present is an expression that a field of a message is set.
-func present() *regexp.Regexp { return regexp.MustCompile(`^has\(this\.([a-z0-9_]+)\)$`) }
-
-// member is a field of a message in an expression about the message.
-func member() *regexp.Regexp { return regexp.MustCompile(`\bthis\.([a-z0-9_]+)\b`) }
-
-// quoted is a text in an expression.
-func quoted() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|'[^']*'`) }
+var (
+	// comparison is an expression that compares the field, or its size, with a constant.
+	comparison = regexp.MustCompile(`^(this|size\(this\)|this\.size\(\)) *(<=|>=|<|>|==|!=) *(?:(-?[0-9.]+)u?|("[^"\\]*"|'[^'\\]*'|true|false))$`)
+	// presence is an expression that a field of a message is set.
+	presence = regexp.MustCompile(`^has\(this\.([a-z0-9_]+)\)$`)
+	// member is a field of a message in an expression about the message.
+	member = regexp.MustCompile(`\bthis\.([a-z0-9_]+)\b`)
+	// quoted is a text in an expression.
+	quoted = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	// ruleWord is the value of a predefined rule in its expression, and rulesWord all rules of the field.
+	ruleWord, rulesWord = regexp.MustCompile(`\brule\b`), regexp.MustCompile(`\brules\b`)
+)
 
 // celText is the text of an expression, which can be in a message with its name.
 func celText(v protoreflect.Value) string {
@@ -61,12 +60,12 @@ func (d *deriver) expressed(part string) bool {
 	if d.field == nil {
 		return d.memberExpressed(part)
 	}
-	if m := present().FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil && d.field.Message.Desc.ParentFile().Package() != "google.protobuf" {
+	if m := presence.FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil && d.field.Message.Desc.ParentFile().Package() != "google.protobuf" {
 		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, m[1], d.at, d.why), Origin: d.origin()})
 		return true
 	}
 	rule := d.either(part)
-	if m := comparison().FindStringSubmatch(part); m != nil {
+	if m := comparison.FindStringSubmatch(part); m != nil {
 		rule = d.compared(m[1], m[2], m[3]+m[4])
 	}
 	if rule == "" {
@@ -82,8 +81,8 @@ func (d *deriver) expressed(part string) bool {
 // memberExpressed is [deriver.expressed] for an expression about a message: its fields are members of `this`.
 // An absent field counts as zero in such an expression, which rules only do for fields without presence.
 func (d *deriver) memberExpressed(part string) bool {
-	found := member().FindStringSubmatch(part)
-	if len(found) == 0 || slices.ContainsFunc(quoted().FindAllString(part, -1), func(text string) bool { return strings.Contains(text, found[0]) }) {
+	found := member.FindStringSubmatch(part)
+	if len(found) == 0 || slices.ContainsFunc(quoted.FindAllString(part, -1), func(text string) bool { return strings.Contains(text, found[0]) }) {
 		return false
 	}
 	i := slices.IndexFunc(d.message.Fields, func(f *protogen.Field) bool { return string(f.Desc.Name()) == found[1] })
@@ -93,7 +92,7 @@ func (d *deriver) memberExpressed(part string) bool {
 	inner := newDeriver(d.index, d.why, d.message.Fields[i], d.path, d.present)
 	inner.option = d.option
 	switch {
-	case present().MatchString(part):
+	case presence.MatchString(part):
 		inner.add("required: true")
 	case inner.field.Desc.HasPresence(), !inner.expressed(strings.ReplaceAll(part, found[0], "this")):
 		return false
@@ -200,7 +199,7 @@ func (d *deriver) float() bool {
 func (d *deriver) either(text string) string {
 	var values []string
 	for part := range strings.SplitSeq(text, "||") {
-		m := comparison().FindStringSubmatch(strings.TrimSpace(part))
+		m := comparison.FindStringSubmatch(strings.TrimSpace(part))
 		if len(m) == 0 || m[1] != "this" || m[2] != "==" {
 			return ""
 		}

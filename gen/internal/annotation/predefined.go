@@ -3,7 +3,6 @@ package annotation
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,10 +40,6 @@ func (d *deriver) undeclared(rules protoreflect.Message) {
 	d.option = outer
 }
 
-// ruleWord is the value of a predefined rule in its expression, and rulesWord all rules of the field.
-func ruleWord() *regexp.Regexp  { return regexp.MustCompile(`\brule\b`) }
-func rulesWord() *regexp.Regexp { return regexp.MustCompile(`\brules\b`) }
-
 // predefined derives the rules of one predefined rule. Its expressions apply with the value that the field gives to it.
 func (d *deriver) predefined(x *protogen.Extension, rules protoreflect.Message) {
 	name := fmt.Sprintf("predefined rule %s", x.Desc.FullName())
@@ -60,12 +55,12 @@ func (d *deriver) predefined(x *protogen.Extension, rules protoreflect.Message) 
 	}
 	for _, text := range expressions {
 		constant := celConstant(value)
-		inText := func(s string) bool { return ruleWord().MatchString(s) }
-		if constant == "" || rulesWord().MatchString(text) || slices.ContainsFunc(quoted().FindAllString(text, -1), inText) {
+		inText := func(s string) bool { return ruleWord.MatchString(s) }
+		if constant == "" || rulesWord.MatchString(text) || slices.ContainsFunc(quoted.FindAllString(text, -1), inText) {
 			d.hook(name, text)
 			continue
 		}
-		d.expression(name, ruleWord().ReplaceAllLiteralString(text, constant))
+		d.expression(name, ruleWord.ReplaceAllLiteralString(text, constant))
 	}
 }
 
