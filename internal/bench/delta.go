@@ -11,12 +11,8 @@ import (
 func deltaRows(ctx context.Context) (rows []Row, err error) {
 	var first float64
 	for _, n := range []int{10_000, 50_000} {
-		err := within(ctx, n, func(ctx context.Context, srv *server) error {
-			mine, err := delta(ctx, srv, ours, n)
-			if err != nil {
-				return err
-			}
-			peer, err := delta(ctx, srv, plain, n)
+		err := beside(ctx, n, true, ours, plain, func(ctx context.Context, clients map[kind]watching) error {
+			mine, peer, err := takeTurns(ours, plain, func(k kind, turn int) (time.Duration, error) { return delta(ctx, clients[k], n, turn) })
 			rows = append(rows, Row{
 				Name: fmt.Sprintf("one assignment of %d changes, delta", n), Unit: "ms", Bound: 1,
 				Ours: milliseconds(mine), Peer: milliseconds(peer), Beside: "minimal",
@@ -37,11 +33,11 @@ func deltaRows(ctx context.Context) (rows []Row, err error) {
 
 // delta measures the change of one assignment. It subtracts the cost of the commands to the
 // control plane, which is of the same size.
-func delta(ctx context.Context, srv *server, k kind, n int) (time.Duration, error) {
-	command, err := each(ctx, srv, k, n, true, change{"", func(int) error { return srv.Call("Again", resourcev3.ClusterType, nil) }, -1, 0, true})
+func delta(ctx context.Context, w watching, n, turn int) (time.Duration, error) {
+	command, err := w.see(ctx, turn, change{"", again(resourcev3.ClusterType), -1, true})
 	if err != nil {
 		return 0, err
 	}
-	all, err := each(ctx, srv, k, n, true, change{"", func(i int) error { return srv.touch(resourcev3.EndpointType, i) }, n, 0, false})
+	all, err := w.see(ctx, turn, change{"", touched(resourcev3.EndpointType), n, false})
 	return all - command, err
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -29,6 +31,9 @@ type plane struct {
 	clusters  []types.Resource
 	endpoints []types.Resource
 	version   map[string]int // by type URL
+	// versions are those of the resources of each type, for the delta variant. go-control-plane would hash all resources
+	// at every change.
+	versions map[string]map[string]string
 }
 
 // servePlane is the process of the control plane.
@@ -39,6 +44,7 @@ func servePlane(ctx context.Context) error {
 	}
 	p := &plane{
 		addr: lis.Addr().String(), cache: cachev3.NewSnapshotCache(false, cachev3.IDHash{}, nil), version: make(map[string]int),
+		versions: map[string]map[string]string{resourcev3.ClusterType: {}, resourcev3.EndpointType: {}},
 	}
 	g := grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, p.cache, nil))
@@ -53,6 +59,8 @@ func (p *plane) Fill(n int, addr *string) error {
 	for i := range n {
 		p.clusters = append(p.clusters, newCluster(i, 1000))
 		p.endpoints = append(p.endpoints, newAssignment(i, 8000))
+		p.versions[resourcev3.ClusterType][clusterName(i)] = "0"
+		p.versions[resourcev3.EndpointType][serviceName(i)] = "0"
 	}
 	*addr = p.addr
 	return p.publish()
@@ -67,11 +75,16 @@ type Resource struct {
 // Touch changes a resource.
 func (p *plane) Touch(r Resource, _ *struct{}) error {
 	p.version[r.URL]++
+	name := clusterName(r.Number)
 	if v := p.version[r.URL]; r.URL == resourcev3.ClusterType {
 		p.clusters[r.Number] = newCluster(r.Number, uint32(1000+v)) //nolint:gosec // a small count
 	} else {
+		name = serviceName(r.Number)
 		p.endpoints[r.Number] = newAssignment(r.Number, uint32(8000+v)) //nolint:gosec // a small count
 	}
+	changed := maps.Clone(p.versions[r.URL]) // the last snapshot has the other one
+	changed[name] = strconv.Itoa(p.version[r.URL])
+	p.versions[r.URL] = changed
 	return p.publish()
 }
 
@@ -82,7 +95,7 @@ func (p *plane) Again(url string, _ *struct{}) error {
 }
 
 func (p *plane) publish() error {
-	var s cachev3.Snapshot
+	s := cachev3.Snapshot{VersionMap: maps.Clone(p.versions)}
 	for url, resources := range map[string][]types.Resource{resourcev3.ClusterType: p.clusters, resourcev3.EndpointType: p.endpoints} {
 		s.Resources[cachev3.GetResponseType(url)] = cachev3.NewResources(fmt.Sprint(p.version[url]), resources)
 	}
