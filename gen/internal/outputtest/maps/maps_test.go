@@ -1,7 +1,9 @@
 package maps
 
 import (
+	"math"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,5 +69,17 @@ func TestValues(t *testing.T) {
 	}
 	if refs != 1 {
 		t.Errorf("%d refs; want 1", refs)
+	}
+}
+
+// A hook gets the messages of a map, and its error is a violation.
+func TestTotal(t *testing.T) {
+	_, err := plugintest.Decode(t, Type(), "", &testpb.Table{
+		Name: "n", Counts: map[string]uint64{"a": 1}, Value: structpb.NewStringValue("w"),
+		Parts:   map[uint32]*testpb.Part{3: {Id: "c", Size: 1}},
+		Weights: map[int64]*wrapperspb.UInt32Value{-8: wrapperspb.UInt32(math.MaxUint32)},
+	})
+	if err == nil || !strings.Contains(err.Error(), "the total must be at most 4294967295") {
+		t.Errorf("error %v", err)
 	}
 }
