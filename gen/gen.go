@@ -198,9 +198,5 @@ func (u *unit) emit(pkg *model.Package) ([]File, error) {
 		u.bag.AddHint(at, diag.NoGoPackage, "name the package in the key `go` of a struct with `message`", "%v", unknown)
 		return nil, nil
 	}
-	if unreadable, ok := errors.AsType[*emit.UnreadableFieldError](err); ok {
-		u.bag.AddHint(u.tree.Resource.Decoder.Pos, diag.NoWireDecoder, "write decoder: message", "%v", unreadable)
-		return nil, nil
-	}
 	return slice.Map(emitted, func(f emit.File) File { return File{filepath.Join(dir, f.Name), f.Data} }), err
 }

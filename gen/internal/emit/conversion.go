@@ -12,37 +12,26 @@ import (
 // conversion returns the conversion of x. A view has other functions than a message, if the
 // conversion reads more than fields of the message itself.
 func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *model.Field) (pre []jen.Code, value *jen.Statement) {
-	name, args := "convert."+c.Func, "($, $, v)"
-	m := d.Paths[0].Message()
-	if d.IsMap() {
-		m = d.Paths[0].Leaf().Message.Fields[1].Message
-	}
-	switch {
-	case f.views == nil:
-	case len(c.Inputs) > 0:
+	name, dc := "convert."+c.Func, ""
+	if f.views != nil && len(c.Inputs) > 0 {
 		name = "convert.View" + c.Func
-		pre, x = f.inputs(c, x, m)
-	case c.Takes == "envoy.config.core.v3.Address":
+		pre, x = f.inputs(c, x, d)
+	} else if f.views != nil && c.Takes == "envoy.config.core.v3.Address" {
 		name, x = "convert.View"+c.Func, f.Src("$.socket()", x)
-		f.note(m.Desc, useSocket)
-		// The method has this code.
-		f.Get(x, model.InputPath(m, "socket_address.address"))
-		f.Get(x, model.InputPath(m, "socket_address.port_value"))
-		f.Presence(x, model.InputPath(m, "socket_address.named_port"), true)
-	default:
-		for _, field := range m.Fields {
-			f.note(field.Desc, useRead)
-		}
 	}
 	if c.Context {
-		args = "(dc, $, $, v)"
+		dc = "dc, "
 	}
-	return pre, f.Src(name+args, f.path(at), x)
+	return pre, f.Src(name+"($$, $, v)", dc, f.path(at), x)
 }
 
 // inputs is the struct of the values that a conversion takes from x, a view. pre declares the messages that several
 // values are in.
-func (f *Func) inputs(c descriptor.Conversion, x jen.Code, m *protogen.Message) (pre []jen.Code, parts *jen.Statement) {
+func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre []jen.Code, parts *jen.Statement) {
+	m := d.Paths[0].Message()
+	if d.IsMap() {
+		m = d.Paths[0].Leaf().Message.Fields[1].Message
+	}
 	times := make(map[string]int) // by path: the number of values in the message
 	for _, input := range c.Inputs {
 		for _, text := range input.Paths {
@@ -73,7 +62,6 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, m *protogen.Message) 
 		alternatives := slice.Map(input.Paths, func(text string) jen.Code {
 			source, p := from(model.InputPath(m, text))
 			if p.Oneof() != nil {
-				f.note(p.Oneof().Desc, useRead|useMember)
 				return f.Src("$.$()", f.Get(source, p.Parent()), "member"+p.Oneof().GoName)
 			}
 			return f.Get(source, p)

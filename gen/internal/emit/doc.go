@@ -3,9 +3,9 @@
 // # The generated code
 //
 // The code is straight-line: one function per struct, doc comments from the descriptor, and
-// nothing that is not used. [Files] writes the functions twice. The first time it notes the
-// parameters that each function names, the functions that it calls, and the fields that it
-// reads. From these follow its parameters, and the fields of the views of a wire decoder.
+// nothing that is not used. [Files] writes each function once. Before that, a graph of calls
+// gives the parameters that each function needs, and the uses in the model give the fields
+// that the views of a wire decoder have.
 //
 // Code is written as Go source with places for other code, see Src. Package jennifer names
 // the imports. Code that is almost the same for all packages is in templates, and so are the

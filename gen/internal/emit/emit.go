@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"mvdan.cc/gofumpt/format"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -49,14 +48,9 @@ func (e *UnknownPackageError) Error() string {
 	return "no Go package is known for " + e.Proto + ", of which the code needs a type: it has no go_package"
 }
 
-// Files returns the code of p. An [*UnknownPackageError] names a proto file, and an [*UnreadableFieldError] a field.
+// Files returns the code of p. An [*UnknownPackageError] names a proto file.
 func Files(p *model.Package, to Target) ([]File, error) {
 	e := newEmitter(p)
-	if p.Wire {
-		if err := e.views.unreadable(); err != nil {
-			return nil, err
-		}
-	}
 	var files []File
 	artefacts := e.artefacts()
 	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
@@ -83,30 +77,20 @@ func Files(p *model.Package, to Target) ([]File, error) {
 
 // An emitter writes one package.
 type emitter struct {
-	pkg       *model.Package
-	needs     map[string]needs     // by function
-	functions map[string]*function // that were written
-	current   *function            // whose body is written; nil outside of functions
-	imports   map[string]bool
-	patterns  []string // regular expressions of rules
-	views     *views   // nil: messages are unmarshalled
-	late      []string // profiles in which alone a wire decoder unmarshals the message, for hooks
-	wireTest  bool     // for the test of a wire decoder, which takes updates of any type
+	pkg      *model.Package
+	needs    map[string]needs // by function
+	imports  map[string]bool
+	patterns []string // regular expressions of rules
+	views    *views   // nil: messages are unmarshalled
+	wireTest bool     // for the test of a wire decoder, which takes updates of any type
 }
 
 func newEmitter(p *model.Package) *emitter {
-	e := &emitter{pkg: p, imports: make(map[string]bool), functions: make(map[string]*function)}
+	e := &emitter{pkg: p, imports: make(map[string]bool)}
 	if p.Wire {
-		e.views = &views{uses: make(map[protoreflect.FullName]use)}
+		e.views = e.findViews()
 	}
-	e.decodeFunctions() // to find the parameters that they need, and the fields that they read
-	e.validator()
-	clear(e.imports)
 	e.needs = e.findNeeds()
-	if p.Wire {
-		e.findLate()
-		e.findViews()
-	}
 	return e
 }
 

@@ -75,10 +75,6 @@ func (f *Func) expr(d *model.Field) *jen.Statement {
 		return x
 	}
 	p := d.Paths[0]
-	if _, inline := d.Value.(model.InlineOf); inline { // views have only its bytes
-		_, out := f.value(d, nil, f.Here().Below(p))
-		return out
-	}
 	x := f.Get("m", p)
 	if v, plain := d.Value.(model.Plain); plain && d.Default != nil && v.Wrapper {
 		if f.views != nil {

@@ -19,13 +19,10 @@ type Func struct {
 	// How many of the names of local variables are taken.
 	values, paths int
 	variables     map[string]int
-	used          map[string]bool // variables of paths that the code names
 }
 
 func (e *emitter) fn(name string, root bool) *Func {
-	e.current = new(function)
-	e.functions[name] = e.current
-	return &Func{emitter: e, name: name, root: root, variables: make(map[string]int), used: make(map[string]bool)}
+	return &Func{emitter: e, name: name, root: root, variables: make(map[string]int)}
 }
 
 // declare writes the function with its documentation, which begins with its name: its parameters, m among them, and the path of the update in a
@@ -39,9 +36,8 @@ func (f *Func) declare(doc, receiver, m string, typ jen.Code, result any, body [
 	return f.documented(name+" "+doc, "func $$($) $ {\n$\n}", receiver, name, list(params...), result, body)
 }
 
-// params are the parameters of the function, whose body was written, in their order, about a value m of type t.
+// params are the function's parameters in their order, about a value m of type t.
 func (f *Func) params(m string, t jen.Code) []jen.Code {
-	f.current = nil
 	n := f.needs[f.name]
 	if f.root {
 		n &^= needsMeta | needsPath
@@ -50,7 +46,6 @@ func (f *Func) params(m string, t jen.Code) []jen.Code {
 }
 
 func (f *Func) meta() string {
-	f.uses(needsMeta)
 	if f.root {
 		return "&u.meta"
 	}
@@ -66,16 +61,11 @@ func (f *Func) call(name string, at Place, x jen.Code) (pre []jen.Code, call *je
 
 // arguments are those of [Func.call].
 func (f *Func) arguments(name string, at Place, x jen.Code) (pre, args []jen.Code) {
-	f.current.calls = append(f.current.calls, name)
-	n := f.needs[name]
-	var meta, p jen.Code
-	if n&needsMeta != 0 {
-		meta = jen.Op(f.meta())
-	}
+	n, p := f.needs[name], jen.Code(nil)
 	if n&needsPath != 0 {
 		pre, p = f.pointer(at)
 	}
-	return pre, n.list(jen.Id("dc"), meta, p, x, jen.Id("v"))
+	return pre, n.list(jen.Id("dc"), jen.Op(f.meta()), p, x, jen.Id("v"))
 }
 
 // A Place is where a value stands: a field, dotted, below the path in a
@@ -101,23 +91,15 @@ func (pl Place) Child(name string) Place {
 	return pl
 }
 
-// use is the variable of a place, for code that names it.
-func (f *Func) use(at Place) string {
-	f.uses(needsPath)
-	f.used[at.variable] = true
-	return at.variable
-}
-
 // path is the place as a resource.Path.
 func (f *Func) path(at Place) jen.Code {
-	variable := f.use(at)
 	switch {
 	case at.field != "":
-		return f.Src("$.Field($)", variable, jen.Lit(at.field))
+		return f.Src("$.Field($)", at.variable, jen.Lit(at.field))
 	case at.pointer:
-		return jen.Op("*" + variable)
+		return jen.Op("*" + at.variable)
 	}
-	return jen.Id(variable)
+	return jen.Id(at.variable)
 }
 
 // pointer is the place as a *resource.Path.
@@ -127,9 +109,9 @@ func (f *Func) pointer(at Place) (pre []jen.Code, p jen.Code) {
 		name := f.pathName()
 		return []jen.Code{f.Src("$ := $", name, f.path(at))}, jen.Op("&" + name)
 	case at.pointer:
-		return nil, jen.Id(f.use(at))
+		return nil, jen.Id(at.variable)
 	}
-	return nil, jen.Op("&" + f.use(at))
+	return nil, jen.Op("&" + at.variable)
 }
 
 // nested writes code one level deeper, with names for an index and an element that are free
@@ -141,18 +123,12 @@ func (f *Func) nested(write func(index, element string) []jen.Code) []jen.Code {
 	return write(index, element)
 }
 
-// inElement writes code about an element, with a name for its path. It returns an empty name if the code does not use
-// the path.
+// inElement writes code about an element, with a name for its path.
 func (f *Func) inElement(write func(path string) []jen.Code) (path string, code []jen.Code) {
 	path = f.pathName()
 	f.paths++
 	defer func() { f.paths-- }()
-	f.used[path] = false
-	code = write(path)
-	if !f.used[path] {
-		path = ""
-	}
-	return path, code
+	return path, write(path)
 }
 
 // pathName is a free name for a path.

@@ -30,7 +30,7 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 			out = append(out, f.appendList(p, to)...)
 			continue
 		}
-		out = append(out, f.Each("m", p, f.Here(), func(x jen.Code, at Place) []jen.Code {
+		out = append(out, f.Each("m", p, f.Here(), f.fieldNeeds(d)&needsPath != 0, func(x jen.Code, at Place) []jen.Code {
 			if s, ok := d.Value.(model.StructOf); ok && f.fillsPlace(s.Struct) {
 				pre, args := f.arguments("decode"+s.Struct.Name, at, x)
 				return append(pre, f.Src("$(wire.Add(&$), $)", "decode"+s.Struct.Name, to, list(args...)))
@@ -57,7 +57,7 @@ func (f *Func) appendList(p model.Path, to string) []jen.Code {
 		return add("m", p)
 	}
 	last := model.Path{From: p.Last().Field.Parent, Steps: p.Steps[len(p.Steps)-1:]}
-	return f.Each("m", p.Parent(), f.Here(), func(x jen.Code, _ Place) []jen.Code { return add(x, last) })
+	return f.Each("m", p.Parent(), f.Here(), false, func(x jen.Code, _ Place) []jen.Code { return add(x, last) })
 }
 
 // hasLength reports whether the number of values at paths is known, or a limit of it,
@@ -95,8 +95,8 @@ func (f *Func) slice(d *model.Field) *jen.Statement {
 }
 
 // Each runs body for every value at a path, seen from m at a place. A message
-// that is absent is no value.
-func (f *Func) Each(m any, p model.Path, at Place, body func(x jen.Code, at Place) []jen.Code) []jen.Code {
+// that is absent is no value. Elements have paths if body uses them.
+func (f *Func) Each(m any, p model.Path, at Place, paths bool, body func(x jen.Code, at Place) []jen.Code) []jen.Code {
 	head, rest, repeated := p.Split()
 	if !repeated {
 		if len(p.Steps) == 0 || p.Message() == nil {
@@ -108,7 +108,10 @@ func (f *Func) Each(m any, p model.Path, at Place, body func(x jen.Code, at Plac
 		})
 	}
 	return f.nested(func(index, element string) []jen.Code {
-		item, inner := f.inElement(func(item string) []jen.Code { return f.Each(element, rest, Place{variable: item}, body) })
+		item, inner := f.inElement(func(item string) []jen.Code { return f.Each(element, rest, Place{variable: item}, paths, body) })
+		if !paths {
+			item = ""
+		}
 		return []jen.Code{f.loop(index, element, m, head, at, item, inner)}
 	})
 }
@@ -126,7 +129,7 @@ func (f *Func) loop(index, element string, m any, list model.Path, at Place, ite
 	if item == "" {
 		return f.Src("for _, $ := range $ {\n$\n}", element, elements, body)
 	}
-	path := f.Src("$.Item($, $)", f.use(at), jen.Lit(at.Below(list).field), index)
+	path := f.Src("$.Item($, $)", at.variable, jen.Lit(at.Below(list).field), index)
 	return f.Src("for $, $ := range $ {\n$ := $\n$\n}", index, element, elements, item, path, body)
 }
 
@@ -141,6 +144,9 @@ func (f *Func) mapField(d *model.Field, to string) []jen.Code {
 				return []jen.Code{f.Src("$[$] = $", to, key, value)}
 			})
 		})
+		if f.fieldNeeds(d)&needsPath == 0 {
+			item = ""
+		}
 		return []jen.Code{f.mapLoop(key, element, entries, f.Here().Below(p), item, body)}
 	})
 	return append([]jen.Code{f.Src("$ = convert.Map[$, $](len($))", to, f.classType(d.Key), f.ValueType(d.Value), entries)}, loop...)
@@ -161,5 +167,5 @@ func (f *Func) mapLoop(key, element string, entries *jen.Statement, at Place, it
 		return f.Src("for $, $ := range $ {\n$\n}", key, element, entries, body)
 	}
 	name := f.Src("convert.Entry($, $)", jen.Lit(at.field), key)
-	return f.Src("for $, $ := range convert.Sorted($) {\n$ := $.Field($)\n$\n}", key, element, entries, item, f.use(at), name, body)
+	return f.Src("for $, $ := range convert.Sorted($) {\n$ := $.Field($)\n$\n}", key, element, entries, item, at.variable, name, body)
 }

@@ -17,10 +17,17 @@ const (
 	needsPath
 	needsValue // that the function reads: all do
 	needsViolations
+
+	reports = needsPath | needsViolations // of a function that adds a violation
 )
 
-// parameters are the names that Src finds in source.
-var parameters = map[string]needs{"dc": needsContext, "p": needsPath, "v": needsViolations}
+// when is n under a condition.
+func (n needs) when(cond bool) needs {
+	if cond {
+		return n
+	}
+	return 0
+}
 
 // list has those of the parameters or arguments of a function that it needs.
 func (n needs) list(dc, meta, path, value, violations jen.Code) []jen.Code {
@@ -33,39 +40,121 @@ func (n needs) list(dc, meta, path, value, violations jen.Code) []jen.Code {
 	return out
 }
 
-// A function has the parameters that its own code names, and the functions that it calls.
+// A callGraph has the functions that decode and validate, by their names.
+type callGraph map[string]function
+
+// A function needs parameters for its own code, and those that the functions need which it calls.
 type function struct {
 	own   needs
 	calls []string
 }
 
-// findNeeds returns the parameters of every function that was written, by its name.
-func (e *emitter) findNeeds() map[string]needs {
-	all := make(map[string]needs)
-	for name := range e.functions {
-		all[name] = e.reach(name, make(map[string]bool))
-	}
-	return all
+func (g callGraph) add(name string, n needs, calls ...string) {
+	f := g[name]
+	g[name] = function{f.own | n, append(f.calls, calls...)}
 }
 
 // reach returns the needs of a function and of all that it calls, directly or not.
-func (e *emitter) reach(name string, seen map[string]bool) needs {
-	if seen[name] {
-		return 0
-	}
+func (g callGraph) reach(name string, seen map[string]bool) needs {
+	n := g[name].own
 	seen[name] = true
-	n := e.functions[name].own
-	for _, called := range e.functions[name].calls {
-		n |= e.reach(called, seen)
+	for _, called := range g[name].calls {
+		if !seen[called] {
+			n |= g.reach(called, seen)
+		}
 	}
 	return n
 }
 
-// uses notes that the code of the current function names a parameter.
-func (e *emitter) uses(n needs) {
-	if e.current != nil {
-		e.current.own |= n
+// findNeeds returns the parameters of every function, by its name.
+func (e *emitter) findNeeds() map[string]needs {
+	g := make(callGraph)
+	for _, s := range e.pkg.All() {
+		name := e.decodeName(s)
+		for _, d := range s.Fields {
+			e.addField(g, name, s, d)
+		}
+		g.add(name, needsContext.when(s.Keep != nil && s.Keep.Profile != "" || s.Stop != nil && s.Stop.Profile != ""))
+		for _, rules := range s.Rules.All() {
+			addScope(g, rules)
+		}
+		if s.Rules != nil && s != e.pkg.Update {
+			g.add(name, 0, s.Rules.Func)
+		}
 	}
+	if len(e.pkg.GoChecks) > 0 {
+		addScope(g, &model.Scope{Func: "validateUpdate", Checks: e.pkg.GoChecks})
+	}
+	all := make(map[string]needs)
+	for name := range g {
+		all[name] = g.reach(name, make(map[string]bool))
+	}
+	return all
+}
+
+// decodeName is the name of the function that decodes a struct.
+func (e *emitter) decodeName(s *model.Struct) string {
+	if s == e.pkg.Update {
+		return "decode"
+	}
+	return "decode" + s.Name
+}
+
+// addField adds the needs and the calls of the code for one field of a struct.
+func (e *emitter) addField(g callGraph, name string, s *model.Struct, d *model.Field) {
+	fn, _ := e.arena(d, s.Message)
+	g.add(name, needsContext.when(!d.When.Context.Empty() || d.SelfName || fn != "" && d.List && hasLength(d.Paths)))
+	g.add(name, (needsContext | needsMeta | reports).when(d.Ref != ""))
+	switch v := d.Value.(type) {
+	case model.Plain:
+		g.add(name, reports.when(v.Class == model.Duration || v.Class == model.Timestamp))
+	case model.Converted:
+		own := v.Conversion.Func != ""
+		g.add(name, reports.when(own)|needsContext.when(!own || v.Conversion.Context))
+	case model.EnumOf:
+		g.add(name, reports.when(v.Enum.Otherwise == nil))
+	case model.StructOf:
+		g.add(name, (needsContext | reports).when(v.Any != nil), e.decodeName(v.Struct))
+	case model.OneofOf:
+		g.add(name, 0, "decode"+v.Oneof.Name)
+		e.addOneof(g, v.Oneof)
+	case model.InlineOf:
+		g.add(name, needsContext|needsMeta|reports)
+	case model.HookOf:
+		g.add(name, needsContext|reports)
+	}
+}
+
+func (e *emitter) addOneof(g callGraph, o *model.Oneof) {
+	name := "decode" + o.Name
+	g.add(name, 0)
+	for _, c := range o.Cases {
+		g.add(name, needsContext.when(!c.When.Context.Empty())|(needsContext|reports).when(c.Any != nil || c.Hook != nil))
+		if c.Struct != nil {
+			g.add(name, 0, e.decodeName(c.Struct))
+		}
+	}
+}
+
+func addScope(g callGraph, s *model.Scope) {
+	g.add(s.Func, 0)
+	for _, c := range s.Checks {
+		g.add(s.Func, reports|needsContext.when(!c.When.Context.Empty() || usesContext(c.Rule)))
+	}
+	for _, u := range s.Under {
+		g.add(s.Func, needsContext.when(!u.When.Context.Empty()), u.Scope.Func)
+	}
+}
+
+// fieldNeeds are the parameters that the code of one field needs.
+func (e *emitter) fieldNeeds(d *model.Field) needs {
+	g := make(callGraph)
+	e.addField(g, "", new(model.Struct), d)
+	n := g[""].own
+	for _, called := range g[""].calls {
+		n |= e.needs[called]
+	}
+	return n
 }
 
 // fillsPlace reports whether the function that decodes a struct fills the struct at a pointer,

@@ -18,7 +18,6 @@ func (e *emitter) Get(m any, p model.Path) *jen.Statement {
 			out = e.Src("$.$()", out, oneofGetter(s.Oneof))
 			continue
 		}
-		e.note(s.Field.Desc, useRead)
 		name, _ := s.Field.MethodName("Get")
 		out = e.Src("$.$()", out, name)
 		if s.Pick != nil {
@@ -35,7 +34,6 @@ func (e *emitter) Presence(m any, p model.Path, present bool) *jen.Statement {
 	x, class := e.Get(m, p), p.Class()
 	switch o := p.Oneof(); {
 	case o != nil:
-		e.note(o.Desc, useRead|usePresence)
 		if has := e.hasOneof(o); has != "" {
 			return e.Src("$$.$()", negation(!present), e.Get(m, p.Parent()), has)
 		}
@@ -81,7 +79,6 @@ func comparison(equal bool) string { return map[bool]string{true: "==", false: "
 func (e *emitter) explicit(m any, p model.Path, present bool) *jen.Statement {
 	not, equal := negation(!present), comparison(!present)
 	leaf := p.Leaf()
-	e.note(leaf.Desc, usePresence)
 	parent := e.Get(m, p.Parent())
 	has := e.hasField(leaf)
 	switch {

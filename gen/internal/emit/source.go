@@ -36,8 +36,7 @@ func importPath(name string) string {
 
 // Src returns Go source. Each $ in text stands for the next argument: code, a list of
 // statements, a number, or a string with source. Imported packages are named as in
-// resource.Path. Package jennifer gives them their names in the file. The current function
-// needs the parameters that text names.
+// resource.Path. Package jennifer gives them their names in the file.
 func (e *emitter) Src(text string, args ...any) *jen.Statement {
 	out := jen.Null()
 	var source strings.Builder
@@ -70,9 +69,6 @@ func (e *emitter) Src(text string, args ...any) *jen.Statement {
 			code(e.qual(path, name))
 			end += 1 + len(name)
 		default:
-			if i == 0 || text[i-1] != '.' {
-				e.uses(parameters[text[i:end]])
-			}
 			source.WriteString(text[i:end])
 		}
 		i = end

@@ -79,7 +79,7 @@ func (f *Func) goCase(x *jen.Statement, c *model.Case, at Place, rest func(*jen.
 
 // goLoop writes a loop over a slice. Structs are not copied.
 func (f *Func) goLoop(index, element string, list *jen.Statement, at Place, item string, body []jen.Code, d *model.Field) jen.Code {
-	path := f.Src("$ := $.Item($, $)", item, f.use(at), jen.Lit(at.field), index)
+	path := f.Src("$ := $.Item($, $)", item, at.variable, jen.Lit(at.field), index)
 	if _, ok := d.Value.(model.StructOf); ok {
 		return f.Src("for $ := range $ {\n$ := &$[$]\n$\n$\n}", index, list, element, list, index, path, body)
 	}

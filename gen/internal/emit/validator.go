@@ -20,6 +20,15 @@ type Condition interface {
 	Broken(f *Func, x *jen.Statement) (broken, shown jen.Code)
 }
 
+// A ContextUser is a rule that can use the DecodeContext.
+type ContextUser interface{ UsesContext() bool }
+
+// usesContext reports whether the code of a rule, or of the hook in its place, uses the DecodeContext.
+func usesContext(r model.Rule) bool {
+	u, ok := r.(ContextUser)
+	return r == nil || ok && u.UsesContext()
+}
+
 // A Coder writes all code of a check of the message m.
 type Coder interface {
 	Code(f *Func, m string, c *model.Check, conds []jen.Code) []jen.Code
@@ -61,7 +70,7 @@ func (e *emitter) scope(s *model.Scope, root bool) jen.Code {
 	f := e.fn(s.Func, root)
 	body := f.checks(s.Checks)
 	for _, u := range s.Under {
-		loop := f.Each("m", u.Path, f.Here(), func(x jen.Code, at Place) []jen.Code {
+		loop := f.Each("m", u.Path, f.Here(), e.needs[u.Scope.Func]&needsPath != 0, func(x jen.Code, at Place) []jen.Code {
 			pre, call := f.call(u.Scope.Func, at, x)
 			return append(pre, call)
 		})
@@ -163,12 +172,11 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 		return f.When(conds, f.entries(r, m, p, text))
 	}
 	return f.When(conds, f.nested(func(index, element string) []jen.Code {
-		item, body := f.inElement(func(item string) []jen.Code {
-			broken, shown := r.Broken(f, f.Scalar(jen.Id(element), p))
-			broken = f.orInvalid(jen.Id(element), p, broken)
-			return []jen.Code{f.If(nil, broken, f.Violation(Place{variable: item}, shown, text))}
-		})
-		return []jen.Code{f.loop(index, element, m, p, f.Here(), item, body)}
+		item := f.pathName()
+		broken, shown := r.Broken(f, f.Scalar(jen.Id(element), p))
+		broken = f.orInvalid(jen.Id(element), p, broken)
+		body := f.If(nil, broken, f.Violation(Place{variable: item}, shown, text))
+		return []jen.Code{f.loop(index, element, m, p, f.Here(), item, []jen.Code{body})}
 	}))
 }
 
@@ -211,7 +219,7 @@ func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.C
 		if shown == nil || p.Last().Key() {
 			shown = jen.Nil() // the path has the key
 		}
-		path := f.Src("$.Field(convert.Entry($, $))", f.use(f.Here()), jen.Lit(f.Here().Child(p.InViolation()).field), key)
+		path := f.Src("$.Field(convert.Entry($, $))", f.Here().variable, jen.Lit(f.Here().Child(p.InViolation()).field), key)
 		return []jen.Code{f.Src("for $ := range convert.Sorted($) {\n$\n}", entry, f.Get(m, p),
 			f.If(nil, broken, f.Src("v.Add($, $, $)", path, shown, jen.Lit(text))))}
 	})
@@ -237,27 +245,18 @@ func (f *Func) operand(m string, p model.Path) (init, guard, x jen.Code) {
 
 // Messages runs a statement with the place and the whole message for each message at a path.
 func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
-	return f.Each(m, p, f.Here(), func(x jen.Code, at Place) []jen.Code {
+	return f.Each(m, p, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
 		return []jen.Code{f.Src(statement, f.path(at), f.askedMessage(x, p.Message()))}
 	})
 }
 
 // callCheck calls a validate hook, unless there is no message for it.
 func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
-	return f.Each(m, c.Path, f.Here(), func(x jen.Code, at Place) []jen.Code {
-		return []jen.Code{f.Src("$(dc, $, $, v)", c.Hook.Func, f.path(at), f.checkArgs(c, x))}
+	return f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+		args := f.hookArgs(c.Hook, x, c.Path.Message(), "")
+		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.root && slices.Contains(f.pkg.Late, c.When.Profile) {
+			args = f.Src("$.message", x)
+		}
+		return []jen.Code{f.Src("$(dc, $, $, v)", c.Hook.Func, f.path(at), args)}
 	})
-}
-
-// checkArgs are the arguments of a validate hook. If hooks get the whole resource only in some profiles, it is unmarshalled there.
-func (f *Func) checkArgs(c *model.Check, x jen.Code) jen.Code {
-	if f.views != nil && f.root && len(c.Hook.Needs)+len(c.Path.Steps) == 0 {
-		if f.views.names == nil { // see findLate
-			f.late = append(f.late, c.When.Profile)
-		}
-		if slices.Contains(f.late, c.When.Profile) {
-			return f.Src("$.message", x)
-		}
-	}
-	return f.hookArgs(c.Hook, x, c.Path.Message(), "")
 }

@@ -14,18 +14,16 @@ import (
 
 // Views are the structs that a decoder of the kind `wire` reads instead of messages. There
 // is one for each message from which a field is read. It has the getters of that message
-// and a method that fills it from bytes.
+// and a method that fills it from bytes. The model knows the fields that are read.
 type views struct {
-	uses     map[protoreflect.FullName]use
-	messages []*protogen.Message              // in the order of their full names
-	names    map[protoreflect.FullName]string // nil: the functions are written to find the uses
+	messages []*protogen.Message // in the order of their full names
+	names    map[protoreflect.FullName]string
 }
 
 // findViews finds the messages that the decoder reads, from the resource's message and from
 // those of structs, which can be in an Any.
-func (e *emitter) findViews() {
-	v := e.views
-	v.names = make(map[protoreflect.FullName]string)
+func (e *emitter) findViews() *views {
+	v := &views{names: make(map[protoreflect.FullName]string)}
 	var add func(m *protogen.Message)
 	add = func(m *protogen.Message) {
 		if slices.Contains(v.messages, m) || model.Native(m) != "" || model.IsWrapper(m) || e.whole(m) {
@@ -50,10 +48,11 @@ func (e *emitter) findViews() {
 	for _, m := range v.messages {
 		v.names[m.Desc.FullName()] = taken.Take("wire" + strings.ReplaceAll(m.GoIdent.GoName, "_", ""))
 	}
+	return v
 }
 
 // isRead reports whether the decoder reads a field.
-func (e *emitter) isRead(f *protogen.Field) bool { return e.has(f.Desc, useRead) }
+func (e *emitter) isRead(f *protogen.Field) bool { return e.pkg.Uses.Has(f.Desc, model.Read) }
 
 // whole reports whether protobuf unmarshals a message: if only hooks get it, or JSON is made
 // of it.
@@ -62,7 +61,7 @@ func (e *emitter) whole(m *protogen.Message) bool {
 	case "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue":
 		return true
 	}
-	return e.has(m.Desc, useWhole) && !e.has(m.Desc, useRead)
+	return e.pkg.Uses.Has(m.Desc, model.Whole) && !e.pkg.Uses.Has(m.Desc, model.Read)
 }
 
 // viewed reports whether a message is read through a view.
@@ -104,7 +103,6 @@ func (f *Func) asked(m jen.Code, p model.Path) jen.Code {
 		if f.views == nil || model.Native(o.Parent) != "" {
 			return f.Src("convert.Member($, $)", parent, jen.Lit(string(o.Desc.Name())))
 		}
-		f.note(o.Desc, useRead|useMember)
 		return f.Src("$.$()", parent, "member"+o.GoName)
 	}
 	x := f.Get(m, p)
@@ -113,24 +111,15 @@ func (f *Func) asked(m jen.Code, p model.Path) jen.Code {
 	case f.views == nil || leaf == nil || leaf.Message == nil:
 		return x
 	case leaf.Desc.IsMap():
-		if value := leaf.Message.Fields[1].Message; value != nil {
-			f.noteHook(value)
-			if f.viewed(value) {
-				return f.Src("wire.MessageMap($, $)", x, f.proto(value))
-			}
-		}
-	case model.Native(leaf.Message) != "":
-		f.note(leaf.Desc, useGiven)
-		if p.ToList() {
-			return f.Src("wire.Pointers($)", x)
+		if value := leaf.Message.Fields[1].Message; value != nil && f.viewed(value) {
+			return f.Src("wire.MessageMap($, $)", x, f.proto(value))
 		}
 	case !p.ToList():
 		return f.askedMessage(x, leaf.Message)
-	default:
-		f.noteHook(leaf.Message)
-		if f.viewed(leaf.Message) {
-			return f.Src("wire.Messages($, $)", x, f.proto(leaf.Message))
-		}
+	case model.Native(leaf.Message) != "":
+		return f.Src("wire.Pointers($)", x)
+	case f.viewed(leaf.Message):
+		return f.Src("wire.Messages($, $)", x, f.proto(leaf.Message))
 	}
 	return x
 }
@@ -140,16 +129,11 @@ func (f *Func) encoded(m any, p model.Path) jen.Code {
 	if f.views == nil || model.Native(p.Leaf().Parent) != "" {
 		return f.Src("convert.Encoded($)", f.Get(m, p))
 	}
-	f.note(p.Leaf().Desc, useEncoded)
-	if o := member(p.Leaf()); o != nil {
-		f.note(o.Desc, useRead)
-	}
 	return f.Src("$.$()", f.Get(m, p.Parent()), "encoded"+p.Leaf().GoName)
 }
 
 // askedMessage is the message x, of type m, as a hook is given it.
 func (f *Func) askedMessage(x jen.Code, m *protogen.Message) jen.Code {
-	f.noteHook(m)
 	switch {
 	case !f.viewed(m):
 		return x

@@ -33,7 +33,7 @@ func (e *emitter) readMessage() []jen.Code {
 		if !r.OK() {
 			return nil, dc.Unreadable(messageName, body, $)
 		}`, e.viewType(m), parse, none)}
-	for _, name := range e.late {
+	for _, name := range e.pkg.Late {
 		out = append(out, e.Src("if $ {\nm.message = new($)\n$\n}", e.profile(name), e.ident(m.GoIdent), e.unmarshal("m.message")))
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 func (e *emitter) parse(m *protogen.Message) jen.Code {
 	cases := slice.FlatMap(m.Fields, e.parseField)
 	receiver, whole, loop := "m", "", e.Src("r.Skip()")
-	hooked := e.has(m.Desc, useWhole)
+	hooked := e.pkg.Uses.Has(m.Desc, model.Whole)
 	if hooked {
 		whole = "\nwire.Whole(r, &m.message)"
 	}
@@ -33,7 +33,7 @@ func (e *emitter) parseField(f *protogen.Field) []jen.Code {
 	o := member(f)
 	one := func(body ...jen.Code) []jen.Code { return []jen.Code{e.fieldCase(f, wireType(f), body...)} }
 	switch {
-	case e.has(f.Desc, useEncoded):
+	case e.pkg.Uses.Has(f.Desc, model.Encoded):
 		return one(e.parseEncoded(f)...)
 	case !e.isRead(f) && o != nil && e.oneofRead(o):
 		// The field is not read, but it clears the other members of its oneof.
@@ -135,9 +135,9 @@ func (e *emitter) listOf(f *protogen.Field) string {
 
 // given reports whether hooks get the address of the value of a field, or of a part of it that is held by value.
 func (e *emitter) given(f *protogen.Field, seen []*protogen.Message) bool {
-	m := f.Message
+	m, uses := f.Message, e.pkg.Uses
 	if model.Native(m) != "" {
-		return e.has(f.Desc, useGiven) || e.has(m.Desc, useGiven)
+		return uses.Has(f.Desc, model.Given) || uses.Has(m.Desc, model.Given)
 	}
 	return !slices.Contains(seen, m) && slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		return e.isRead(f) && f.Message != nil && single(f) && !e.pointed(f) && e.given(f, append(seen, m))

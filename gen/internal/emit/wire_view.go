@@ -12,21 +12,21 @@ import (
 
 // viewOf writes the view of a message: the struct, its getters, and its parse method.
 func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
-	name := e.views.names[m.Desc.FullName()]
+	name, uses := e.views.names[m.Desc.FullName()], e.pkg.Uses
 	var fields, methods []jen.Code
 	field := func(text string, args ...any) { fields = append(fields, e.Src(text, args...)) }
 	method := func(text string, args ...any) {
 		methods = append(methods, e.Src("func (m *"+name+") "+text, args...))
 	}
-	hooked := e.has(m.Desc, useWhole)
-	if hooked || len(e.late) > 0 && m == e.pkg.Message {
+	hooked := uses.Has(m.Desc, model.Whole)
+	if hooked || len(e.pkg.Late) > 0 && m == e.pkg.Message {
 		field("message $", e.message(m))
 	}
 	if hooked {
 		method("proto() $ {\nif m == nil {\nreturn nil\n}\nreturn m.message\n}", e.message(m))
 	}
 	for _, f := range m.Fields {
-		if e.has(f.Desc, useEncoded) {
+		if uses.Has(f.Desc, model.Encoded) {
 			field("$ []byte", bytesOf(f))
 			method("encoded$() []byte {\nif m == nil$ {\nreturn nil\n}\nreturn m.$\n}", f.GoName, e.otherMember(f), bytesOf(f))
 		}
@@ -38,7 +38,7 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 			field("$ bool", flag(f))
 		}
 		e.getter(f, method)
-		if e.has(f.Desc, usePresence) {
+		if uses.Has(f.Desc, model.Presence) {
 			method("has$() bool {\nreturn m != nil && $\n}", f.GoName, e.present(f))
 		}
 	}
@@ -47,14 +47,14 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 			continue
 		}
 		field("$ int32 // the number of the member that is set", which(o))
-		if e.has(o.Desc, usePresence) {
+		if uses.Has(o.Desc, model.Presence) {
 			method("has$() bool {\nreturn m != nil && m.$ != 0\n}", o.GoName, which(o))
 		}
-		if e.has(o.Desc, useMember) {
+		if uses.Has(o.Desc, model.Member) {
 			method("member$() int32 {\nif m == nil {\nreturn 0\n}\nreturn m.$\n}", o.GoName, which(o))
 		}
 	}
-	if e.has(m.Desc, useSocket) {
+	if uses.Has(m.Desc, model.Socket) {
 		method(`socket() convert.Socket {
 			switch s := m.GetSocketAddress(); {
 			case m == nil:
@@ -97,7 +97,7 @@ func (e *emitter) otherMember(f *protogen.Field) jen.Code {
 
 // oneofRead reports whether a view notes which member of a oneof is set.
 func (e *emitter) oneofRead(o *protogen.Oneof) bool {
-	return e.has(o.Desc, useRead) || slices.ContainsFunc(o.Fields, e.isRead)
+	return e.pkg.Uses.Has(o.Desc, model.Read) || slices.ContainsFunc(o.Fields, e.isRead)
 }
 
 // single reports whether a field is neither repeated nor a map.

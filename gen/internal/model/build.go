@@ -47,7 +47,7 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 		bag: bag, kinds: rules.Kinds, parse: rules.Parse, index: index, desc: d,
 		pkg: &Package{
 			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
-			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value,
+			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value, Uses: make(Uses),
 		},
 		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
 	}
@@ -71,8 +71,12 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 	b.recursion()
 	b.comparability()
 	b.rules(b.pkg.Update, d.Rules, d.Hooks)
+	b.lateHooks()
 	b.refs(d.Refs)
 	b.clashes()
+	if b.pkg.Wire {
+		try(b.wireFields)
+	}
 	return b.pkg
 }
 

@@ -96,13 +96,3 @@ func isWrapper(f *protogen.Field) bool { return f != nil && f.Message != nil && 
 func IsWrapper(m *protogen.Message) bool {
 	return wellKnown[m.Desc.FullName()].Scalar()
 }
-
-// Native returns the function of package wire that reads a well-known type. A view holds
-// such a type as its protobuf struct. It returns "" for other types.
-func Native(m *protogen.Message) string {
-	switch name := m.Desc.FullName(); name {
-	case "google.protobuf.Any", "google.protobuf.Duration", "google.protobuf.Timestamp":
-		return string(name.Name())
-	}
-	return ""
-}

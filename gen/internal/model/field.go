@@ -27,6 +27,7 @@ func (b *builder) field(s *Struct, d *descriptor.Field) *Field {
 	f.When = b.localCond(d.When, s.Message)
 	b.optional(f, d)
 	b.defaults(f, d)
+	b.pkg.Uses.fieldUses(f, s.Message)
 	return f
 }
 

@@ -23,6 +23,7 @@ func (b *builder) keep(s *Struct, d *descriptor.Keep) *Keep {
 	default:
 		p := b.path(d.Present, s.Message)
 		b.single(d.Present, p)
+		b.pkg.Uses.presence(p)
 		k.Present = &Test{Kind: Present, Path: p}
 	}
 	return k

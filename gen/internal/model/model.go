@@ -32,7 +32,9 @@ type Package struct {
 	Checkers  []string // hooks that check the update even if it has violations
 	Finish    []string // hooks
 	Inlined   []string // full names of the messages that are inlined resources
+	Uses      Uses
 	Unruled   []string // constraints of annotations that no derived rule expresses, each on a line
+	Late      []string // profiles in which alone a wire decoder unmarshals the message, for hooks
 
 	// GoName is the name of a Go package of messages, by its import path.
 	GoName func(importPath string) (string, bool)

@@ -75,6 +75,7 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) *Case {
 	if d.When != nil {
 		c.When = b.localCond(d.When, s.Message)
 	} else if c.Path != nil {
+		b.pkg.Uses.presence(*c.Path)
 		c.When = Cond{Tests: []Test{{Kind: Present, Path: *c.Path}}}
 	}
 	if d.Hook.Given() {
@@ -84,8 +85,12 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) *Case {
 			paths = []Path{*c.Path}
 		}
 		h := b.hook(&Struct{Name: "a case", Message: s.Message}, d.Hook, d.Needs, paths, descriptor.Text{Pos: d.Case.Pos, Value: c.Type})
+		b.pkg.Uses.needs(h, s.Message)
 		c.Hook = &h
 		return c
+	}
+	if c.Path != nil {
+		b.pkg.Uses.read(*c.Path)
 	}
 	if d.Struct.Given() {
 		b.require(d.Struct.Value == c.Type, d.Struct, diag.Conflict, "case %s has the struct %s: both must have the same name", c.Type, d.Struct.Value)

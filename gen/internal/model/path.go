@@ -145,19 +145,6 @@ func (p Path) Presence() bool {
 	return len(p.Steps) == 0 || p.Oneof() != nil || p.Leaf().Desc.HasPresence()
 }
 
-// InputPath resolves a path that the table of conversions states.
-func InputPath(m *protogen.Message, path string) Path {
-	p := Path{From: m}
-	for name := range strings.SplitSeq(path, ".") {
-		f, o := fieldOf(m, name)
-		p.Steps = append(p.Steps, Step{Field: f, Oneof: o})
-		if f != nil {
-			m = f.Message
-		}
-	}
-	return p
-}
-
 // Short is a message's name without its package, for messages to people.
 func Short(m *protogen.Message) string {
 	return strings.TrimPrefix(string(m.Desc.FullName()), string(m.Desc.ParentFile().Package())+".")

@@ -166,6 +166,7 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 	add := func(kind TestKind) func(descriptor.Text) {
 		return func(t descriptor.Text) {
 			p := b.rulePath(t, from)
+			b.pkg.Uses.presence(p)
 			tests = append(tests, located{Test{Kind: kind, Path: p}, t})
 		}
 	}
@@ -189,6 +190,7 @@ func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) Test {
 	p := b.rulePath(pair.Key, from)
 	b.notOneof(pair.Key, p)
 	b.require(!p.ToList(), pair.Key, diag.WrongShape, "%s is repeated, but this key needs one value", pair.Key.Value)
+	b.pkg.Uses.read(p)
 	return Test{Kind: Equals, Path: p, Value: b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue)}
 }
 

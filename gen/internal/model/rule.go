@@ -309,9 +309,13 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	c := &Check{Rule: rule, Path: p, Why: d.Why.Value}
 	if reach == ReachResource {
 		enter = 0
-	} else if p.ToList() && reach != ReachMessage {
-		enter--
-		c.Elements = reach == ReachElement
+		b.pkg.Uses.read(p)
+	} else {
+		b.pkg.Uses.presence(p)
+		if p.ToList() && reach != ReachMessage {
+			enter--
+			c.Elements = reach == ReachElement
+		}
 	}
 	b.place(root, c, enter, tests, context)
 }

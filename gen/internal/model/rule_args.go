@@ -118,16 +118,32 @@ func (a *RuleArgs) Paths(key string, fits func(Path) bool, need string) []Path {
 	return a.pathsIn(a.Path.Message(), key, fits, need)
 }
 
-// Siblings resolves the paths of a key in the message that has the field, and checks each.
+// Siblings resolves the paths of a key in the message that has the field, and checks each. It notes that
+// the code tests whether there are values.
 func (a *RuleArgs) Siblings(key string, fits func(Path) bool, need string) []Path {
-	return a.pathsIn(a.Path.Parent().Message(), key, fits, need)
+	paths := a.pathsIn(a.Path.Parent().Message(), key, fits, need)
+	a.MarkPresence(paths)
+	return paths
 }
 
 func (a *RuleArgs) pathsIn(m *protogen.Message, key string, fits func(Path) bool, need string) []Path {
 	paths := a.inner(a.List(key), m, fits, need)
+	for _, p := range paths {
+		a.pkg.Uses.read(p)
+	}
 	a.once(a.List(key))
 	return paths
 }
+
+// MarkPresence notes that the code of the rule tests whether there are values at paths.
+func (a *RuleArgs) MarkPresence(paths []Path) {
+	for _, p := range paths {
+		a.pkg.Uses.presence(p)
+	}
+}
+
+// MarkWhole notes that the code of the rule takes the message as a whole.
+func (a *RuleArgs) MarkWhole() { a.pkg.Uses.hooked(a.Path.Message()) }
 
 // Once requires that the values of a key are different.
 func (a *RuleArgs) Once(key string) { a.once(a.List(key)) }

@@ -90,5 +90,9 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 	}
 	needs := b.inner(d.Needs, p.Message(), func(Path) bool { return true }, "")
 	c := &Check{Path: p, Hook: Hook{Func: name, Needs: needsOf(needs)}}
+	b.pkg.Uses.read(p)
+	if len(needs)+len(p.Steps) > 0 { // otherwise see lateHooks
+		b.pkg.Uses.needs(c.Hook, p.Message())
+	}
 	b.place(root, c, repeatedSteps(p), nil, Context{Profile: d.Profile.Value})
 }

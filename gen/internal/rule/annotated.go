@@ -17,6 +17,7 @@ func (kinds) Annotated() model.RuleKind {
 		},
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.Message && a.Path.Message() != nil && len(a.Path.Steps) > 0, "a message")
+			a.MarkWhole()
 			return annotated{}
 		},
 	}

@@ -24,7 +24,9 @@ func (kinds) OneOf() model.RuleKind {
 		Message: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Path.Message() != nil && a.Class() == model.Message, "a message")
-			return oneOf{a.Paths("one_of", func(model.Path) bool { return true }, "")}
+			members := a.Paths("one_of", func(model.Path) bool { return true }, "")
+			a.MarkPresence(members)
+			return oneOf{members}
 		},
 	}
 }

@@ -112,7 +112,7 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 	violated := *c
 	violated.Rule = r.inViolation()
 	code, check := set(f, keys, emit.RuleText(&violated))
-	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), func(x jen.Code, at emit.Place) []jen.Code {
+	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at emit.Place) []jen.Code {
 		if len(r.keys) == 1 {
 			at = at.Below(r.keys[0])
 		}
