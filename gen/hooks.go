@@ -33,7 +33,7 @@ func UnwrittenHooks(files []File) []string {
 	return out
 }
 
-// declaredIn returns what the hand-written files of a folder declare, as far as they have no errors.
+// declaredIn returns the scope of the hand-written files in a folder. It skips code that does not parse.
 func declaredIn(folder string) *types.Scope {
 	var files []*ast.File
 	positions := token.NewFileSet()

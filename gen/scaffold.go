@@ -181,7 +181,7 @@ func (d *draft) findRules(ctx context.Context, index *protoindex.Index, m module
 	if name != nil {
 		d.Name = d.minimal.Get(name).String()
 	}
-	d.Minimal = asJSON(d.minimal)
+	d.Minimal = cmp.Or(asJSON(d.minimal), "{}")
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (w *caseWriter) field(r ruled) {
 		schema.Repair(w.whole, resource, r.checks...) // the values that this one requires
 		verdict, whole := schema.Evaluate(w.rules, resource), schema.Evaluate(w.whole, resource)
 		switch {
-		case whole.Opaque:
+		case whole.Opaque, asJSON(resource) == "":
 		case slices.ContainsFunc(verdict.Unknown, func(c *model.Check) bool { return slices.Contains(r.checks, c) }):
 		case len(verdict.Violations) != len(whole.Violations): // an annotation without a rule decides, too
 		case len(verdict.Violations) == 0 && x != nil && right == nil:
@@ -128,9 +128,10 @@ func (w *caseWriter) add(prefix string, about ruled, title string, resource *dyn
 	})
 }
 
-// asJSON is a message in JSON, with sorted keys and without the varying blanks of protojson.
+// asJSON is a message in JSON, with sorted keys and without the varying blanks of protojson. It is empty if JSON cannot
+// express the message: a google.protobuf.Value without a value.
 func asJSON(m *dynamicpb.Message) string {
-	var fields map[string]any
+	var fields any // the JSON of some messages of google.protobuf is no object
 	text, err := protojson.MarshalOptions{UseProtoNames: true, AllowPartial: true}.Marshal(m)
 	if err == nil {
 		err = json.Unmarshal(text, &fields)
@@ -139,7 +140,7 @@ func asJSON(m *dynamicpb.Message) string {
 		text, err = json.Marshal(fields)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("gen: %v", err)) // the values of the message came from JSON
+		return ""
 	}
 	return string(text)
 }

@@ -181,6 +181,17 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
+// A required oneof gets a member that fulfils its own rules. Numbers stand in violations as decoders print them.
+func TestRequiredOneof(t *testing.T) {
+	checkRepairs(t, []string{
+		"{at: choice, required: true, why: X}", "{at: word, min_chars: 2, when: {present: word}, why: X}", "{at: precise, max: 1.0, why: X}",
+	}, map[string]string{
+		`{}`:                                "choice; must be set (X)",
+		`{"word": "a"}`:                     "word = \"a\"; must have at least 2 characters when word is set (X)",
+		`{"number": 1, "precise": 1000000}`: "precise = 1e+06; must be at most 1.0 (X)",
+	})
+}
+
 // checkRepairs evaluates rules for resources, which break the given ones, and repairs the resources.
 func checkRepairs(t *testing.T, lines []string, wants map[string]string) {
 	t.Helper()

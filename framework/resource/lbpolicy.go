@@ -92,7 +92,8 @@ func (p *LBPolicy) check() error {
 // LBPolicy converts the first registered policy of an encoded
 // envoy.config.cluster.v3.LoadBalancingPolicy. It fails if no policy is registered, if the first
 // registered one is invalid, and if more than 16 policies are nested (gRFC A52). The paths of a
-// [*ValidationError] start with "policies". Nobody may change the bytes afterwards.
+// [*ValidationError] start with "policies". The caller must not change
+// policies afterwards.
 func (dc *DecodeContext) LBPolicy(policies []byte) (LBConfig, error) {
 	last := &dc.lastPolicy
 	if last.types == dc.Types && last.config.Name != "" && bytes.Equal(last.policies, policies) {
@@ -107,6 +108,7 @@ func (dc *DecodeContext) LBPolicy(policies []byte) (LBConfig, error) {
 
 // A lastPolicy is the last policy that was converted. Most clusters of a control plane have the
 // same one. Without it, a cluster with wrr_locality and TLS takes a third more time to decode.
+// A shared policy costs nothing of [Limits].
 type lastPolicy struct {
 	types    *Set
 	policies []byte

@@ -92,7 +92,7 @@ func onProcessors(ctx context.Context, srv *server, n int) (two, one time.Durati
 // changes is how many changes one measurement takes together.
 const changes = 20
 
-// warming is how many changes come before those that count, so that these find warm caches.
+// warming is the number of changes before the measured ones. They fill caches.
 const warming = 3
 
 // A change is an action of the control plane, and the sign by which a client has seen it.

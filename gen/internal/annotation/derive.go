@@ -91,11 +91,13 @@ func (s source) own(m *protogen.Message, x Index, path []string, present string)
 	}
 	out = append(out, whole.out...)
 	for _, o := range m.Oneofs {
+		d := &deriver{index: x, why: s.why, message: m, path: path, at: join(path, string(o.Desc.Name())), present: present}
+		d.options(s.rules(o.Desc.Options(), x)) // notes an option that cannot be read
 		if s.requiredOneof(o, x) {
-			d := &deriver{index: x, why: s.why, message: m, path: path, at: join(path, string(o.Desc.Name())), present: present, option: "required oneof"}
+			d.option = "required oneof"
 			d.add("required: true")
-			out = append(out, d.out...)
 		}
+		out = append(out, d.out...)
 	}
 	return out
 }

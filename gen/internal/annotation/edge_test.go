@@ -162,4 +162,13 @@ message Thing { uint32 size = 1 [(buf.validate.field).uint32.lte = 7]; }
 	if len(got) != 1 || got[0].Comment != "size: option 5 of buf.validate.FieldRules, which its proto file does not declare, = set is not expressed (protovalidate)" {
 		t.Errorf("rules %+v", got)
 	}
+	got = derivedFrom(t, "acme.Thing", strings.NewReplacer("extend google.protobuf.OneofOptions { optional OneofRules oneof = 1159; }", "").Replace(bufValidate), `syntax = "proto3";
+package acme;
+import "buf/validate/validate.proto";
+option go_package = "acme.test/acme";
+message Thing { oneof pick { option (buf.validate.oneof).required = true; string a = 1; } }
+`)
+	if len(got) != 1 || !strings.Contains(got[0].Comment, "pick: the option, which cannot be read") {
+		t.Errorf("rules %+v", got)
+	}
 }

@@ -87,7 +87,7 @@ type declarations struct {
 	reported map[diag.Pos]bool
 }
 
-// A declaration is what has a name.
+// A declaration is the first use of a name.
 type declaration struct {
 	what string
 	pos  diag.Pos // zero: every package has it

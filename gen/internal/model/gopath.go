@@ -141,7 +141,8 @@ func (h HookOf) Class() Class {
 	return NoClass
 }
 
-// ZeroClass is the class whose zero value is that of the field: Map for what has a length of 0, Any for what is nil.
+// ZeroClass is the class whose zero value is that of the field: Map for values with a
+// length, Any for values that can be nil.
 func (f *Field) ZeroClass() Class {
 	switch {
 	case f.List || f.IsMap():
@@ -162,7 +163,7 @@ func (f *Field) ZeroClass() Class {
 	return f.Class()
 }
 
-// CanBeEmpty reports whether the field has a value that means nothing.
+// CanBeEmpty reports whether the field has a value that means nothing. It is false for hooks.
 func (f *Field) CanBeEmpty() bool {
 	_, hook := f.Value.(HookOf)
 	class := f.ZeroClass()

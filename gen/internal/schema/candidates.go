@@ -69,11 +69,17 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 // Long returns long lists to try for the list at a path, near the limits of rules about it, each in a message with this
 // field alone. They repeat the first element in the list of a message.
 func Long(m protoreflect.Message, path []model.Step, checks []*model.Check) []any {
+	f := path[len(path)-1].Field
+	if f == nil || !f.Desc.IsList() {
+		return nil
+	}
 	for _, s := range path[:len(path)-1] {
+		if !m.Has(s.Field.Desc) { // within would add the message
+			return nil
+		}
 		m = within(m, s)
 	}
-	f := path[len(path)-1].Field
-	if f == nil || !f.Desc.IsList() || !m.Has(f.Desc) {
+	if !m.Has(f.Desc) {
 		return nil
 	}
 	first := m.Get(f.Desc).List().Get(0)

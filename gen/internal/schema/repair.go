@@ -50,7 +50,9 @@ func (v Violation) repair() bool {
 	}
 	for _, c := range v.scope.Checks {
 		_, inner := c.Rule.(Choice) // among the fields of the value, which is for another repair
-		if !inner && c != v.Check && c.Path.InViolation() == path.InViolation() {
+		of := c.Path.Oneof()        // a rule about the oneof of the field can require the field
+		beside := of != nil && path.Last().Field != nil && path.Last().Field.Oneof == of && c.Path.Parent().InViolation() == path.Parent().InViolation()
+		if !inner && c != v.Check && (beside || c.Path.InViolation() == path.InViolation()) {
 			about = append(about, c)
 		}
 	}
@@ -64,7 +66,8 @@ func (v Violation) repair() bool {
 
 // Set sets the value at a path of a message to one in JSON, or removes it if it is nil. The value can be in a message with
 // the last field of the path alone, too. Set adds the messages on the way. A list or map on the way has one element. It
-// reports whether the field has the value then, which is false if a message does not distinguish the value from an absent one.
+// reports whether the field then has the value. It is false if the field cannot have the value, or if the message does not
+// distinguish it from an absent one.
 func Set(m protoreflect.Message, path []model.Step, x any) bool {
 	for _, s := range path[:len(path)-1] {
 		m = within(m, s)

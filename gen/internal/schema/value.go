@@ -122,8 +122,6 @@ func shown(c *model.Check, value protoreflect.Value, there bool) string {
 		return fmt.Sprintf(" = %q", x)
 	case protoreflect.Message, protoreflect.List, protoreflect.Map, []byte, nil:
 		return ""
-	case float32, float64:
-		return " = " + strconv.FormatFloat(number(x), 'f', -1, 64)
 	default:
 		return fmt.Sprint(" = ", x)
 	}
