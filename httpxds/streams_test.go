@@ -2,10 +2,14 @@ package httpxds_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/xdsforge/xdsforge/httpxds"
 )
@@ -13,6 +17,15 @@ import (
 // TestStreamLimit expects requests above the stream limit of an HTTP/2 server to use further connections. Each request waits
 // until all have arrived.
 func TestStreamLimit(t *testing.T) {
+	for name, first := range map[string]bool{"a limit that is known": true, "SETTINGS that come late": false} {
+		t.Run(name, func(t *testing.T) { testStreamLimit(t, first) })
+	}
+}
+
+// testStreamLimit sends requests that end together, to a server with a limit of streams. The client has had an answer to a first
+// request, or each connection tells the limit after a pause.
+func testStreamLimit(t *testing.T, first bool) {
+	t.Helper()
 	const limit, requests = 2, 8
 	var arrived atomic.Int64
 	all := make(chan struct{})
@@ -31,16 +44,26 @@ func TestStreamLimit(t *testing.T) {
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
 	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: limit}
+	if !first {
+		s.Listener = lateListener{s.Listener}
+	}
 	s.Start()
 	t.Cleanup(s.Close)
 	rt := single(t, s.Listener.Addr().String(), "timeout {}", httpxds.WithProtocol(httpxds.HTTP2))
-	if _, err := get(t, rt, "http://svc/first"); err != nil { // then the client knows the limit
-		t.Fatal(err)
+	if first {
+		if _, err := get(t, rt, "http://svc/first"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	results := make(chan error, requests)
 	for range requests {
 		go func() {
-			_, err := get(t, rt, "http://svc/")
+			_, err := get(t, rt, "http://svc/", func(r *http.Request) {
+				if !first { // then SETTINGS come after the choice of the connection and before the request
+					trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { time.Sleep(2 * lateness) }}
+					*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+				}
+			})
 			results <- err
 		}()
 	}
@@ -49,6 +72,29 @@ func TestStreamLimit(t *testing.T) {
 			t.Errorf("%v, after %d of %d requests have arrived", err, arrived.Load(), requests)
 		}
 	}
+}
+
+// lateness is the time until the first bytes of a connection of a lateListener.
+const lateness = 100 * time.Millisecond
+
+// A lateListener has connections whose first bytes, the SETTINGS of HTTP/2, come late.
+type lateListener struct{ net.Listener }
+
+// Accept implements [net.Listener].
+func (l lateListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &lateConn{Conn: c}, err
+}
+
+type lateConn struct {
+	net.Conn
+	late sync.Once
+}
+
+// Write implements [net.Conn].
+func (c *lateConn) Write(b []byte) (int, error) {
+	c.late.Do(func() { time.Sleep(lateness) })
+	return c.Conn.Write(b)
 }
 
 // TestCloseDuringTheRequest expects the end of a response to end its request, although the body of the request has no end and

@@ -33,6 +33,8 @@ type conn struct {
 	busy atomic.Int64
 	// spent says that the connection has had as many requests as the cluster allows. It closes after them.
 	spent atomic.Bool
+	// answered says that the connection has had a response or an error.
+	answered atomic.Bool
 	// watched says that the state hook of a connection of HTTP/2 is set.
 	watched atomic.Bool
 	unit    breaker.Unit // counts the connection
@@ -41,11 +43,56 @@ type conn struct {
 	isIdle bool
 	since  time.Time // of being idle
 	full   bool      // an HTTP/2 connection has no room for a request
+	// The server of an HTTP/2 connection may not have told how many streams it takes. Until then, only one request has the
+	// connection: net/http would let another one wait for the end of a stream.
+	untold bool
+	lent   bool // an untold connection has had its request
+}
+
+// room reports whether the connection may have room for a request of HTTP/2. The caller holds owner.mu.
+func (c *conn) room() bool {
+	return c.multiplexed && !c.full && !c.spent.Load() && (!c.untold || !c.lent)
+}
+
+const (
+	// assumedStreams is the number of streams that net/http assumes before the server's SETTINGS.
+	assumedStreams = 100
+	// settingsTime is how long a connection waits for SETTINGS before it has as many requests as net/http allows.
+	settingsTime = time.Second
+	settingsPoll = time.Millisecond
+)
+
+// told reports whether the server has told how many streams it takes, if that is not what net/http assumes.
+func (c *conn) told() bool {
+	before := c.Available()
+	sum := before + c.InFlight()
+	return c.Available() == before && sum != assumedStreams
+}
+
+// learn waits until the server has told how many streams it takes, by its SETTINGS or by a response. net/http calls no hook for a
+// number below the assumed one.
+func (s *SubConn) learn(c *conn) {
+	tick := time.NewTicker(settingsPoll)
+	defer tick.Stop()
+	for end := time.Now().Add(settingsTime); time.Now().Before(end) && c.Err() == nil && !c.answered.Load() && !c.told(); {
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.untold = false
+	s.wakeAll(nil)
 }
 
 // RoundTrip implements [http.RoundTripper]. The connection must be reserved.
 func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.ClientConn.RoundTrip(r)
+	if !c.answered.Load() {
+		c.answered.Store(true)
+	}
 	c.unlease()
 	return resp, err
 }
@@ -134,12 +181,14 @@ func (s *SubConn) dial(unit breaker.Unit) {
 		} else {
 			c.unit = unit
 		}
-		s.dialed(c, err)
+		if s.dialed(c, err) {
+			s.learn(c)
+		}
 	}()
 }
 
-// dialed handles the result of an attempt.
-func (s *SubConn) dialed(c *conn, err error) {
+// dialed handles the result of an attempt. It reports whether the server has yet to tell how many streams the connection takes.
+func (s *SubConn) dialed(c *conn, err error) (untold bool) {
 	if err == nil {
 		c.owner = s
 		if !c.multiplexed {
@@ -153,14 +202,16 @@ func (s *SubConn) dialed(c *conn, err error) {
 		s.failed(&ConnectError{s.addresses[0].Addr, s.circuit, err})
 		s.mu.Unlock()
 		s.finish()
-		return
+		return false
 	case s.state == connectivity.Shutdown:
 		s.mu.Unlock()
 		_ = c.Close() // no request has it
 		c.unit.Release()
 		s.finish()
-		return
+		return false
 	}
+	untold = c.multiplexed && !c.told()
+	c.untold = untold
 	s.conns = append(s.conns, c)
 	s.failures = 0
 	if s.state != connectivity.Ready {
@@ -173,6 +224,7 @@ func (s *SubConn) dialed(c *conn, err error) {
 	} else if c.Err() != nil {
 		s.lost(c) // the hook may have run before the connection was one of the subchannel
 	}
+	return untold
 }
 
 // watch sets the state hook of a connection of HTTP/2. One of HTTP/1.1 always has it. net/http would run the one of HTTP/2 several

@@ -285,7 +285,8 @@ func (s *SubConn) take() (*conn, *waiter, error) {
 		return c, nil, nil
 	}
 	for _, c := range s.conns {
-		if c.multiplexed && !c.full && !c.spent.Load() {
+		if c.room() {
+			c.lent = true
 			return c, nil, nil
 		}
 	}
@@ -301,7 +302,7 @@ func (s *SubConn) take() (*conn, *waiter, error) {
 
 // needsConn reports whether the attempts in progress are too few for the requests that wait. The caller holds mu.
 func (s *SubConn) needsConn() bool {
-	if s.dialing > 0 && s.multiplexed() {
+	if s.multiplexed() && (s.dialing > 0 || slices.ContainsFunc(s.conns, func(c *conn) bool { return c.untold })) {
 		return false
 	}
 	return s.dialing < len(s.waiters)
