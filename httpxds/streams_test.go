@@ -60,7 +60,7 @@ func testStreamLimit(t *testing.T, first bool) {
 		go func() {
 			_, err := get(t, rt, "http://svc/", func(r *http.Request) {
 				if !first { // then SETTINGS come after the choice of the connection and before the request
-					trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { <-time.After(2 * lateness) }}
+					trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { <-time.NewTimer(2 * lateness).C }}
 					*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
 				}
 			})
@@ -93,7 +93,7 @@ type lateConn struct {
 
 // Write implements [net.Conn].
 func (c *lateConn) Write(b []byte) (int, error) {
-	c.late.Do(func() { <-time.After(lateness) })
+	c.late.Do(func() { <-time.NewTimer(lateness).C })
 	return c.Conn.Write(b)
 }
 
