@@ -38,13 +38,13 @@ var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket
 var _ func(*resource.DecodeContext, string, int32) (string, error) = filterExtension
 
 // hook of field Message
-var _ func(*resource.DecodeContext, string, *anypb.Any, int32, bool) (string, error) = filterMessage
+var _ func(*resource.DecodeContext, string, []byte, int32, bool) (string, error) = filterMessage
 
 // hook of field Skipped
 var _ func(*resource.DecodeContext, string, string, bool) (string, error) = filterSkipped
 
 // hook of field Config
-var _ func(*resource.DecodeContext, string, string, *anypb.Any) (any, error) = filterConfig
+var _ func(*resource.DecodeContext, string, string, []byte) (any, error) = filterConfig
 
 // hook of field Destinations
 var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes
@@ -224,7 +224,7 @@ func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.
 		s.Extension = x
 	}
 	dc.Ref(meta, v, *p, "envoy.config.core.v3.TypedExtensionConfig", &s.Extension)
-	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), m.memberConfigType(),
+	if x, err := filterMessage(dc, s.Extension, m.encodedTypedConfig(), m.memberConfigType(),
 		m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
@@ -235,7 +235,7 @@ func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.
 	} else {
 		s.Skipped = x
 	}
-	if x, err := filterConfig(dc, s.Message, s.Skipped, m.GetTypedConfig()); err != nil {
+	if x, err := filterConfig(dc, s.Message, s.Skipped, m.encodedTypedConfig()); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Config = x

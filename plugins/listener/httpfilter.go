@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // configDiscovery is the member of HttpFilter.config_type for a configuration that is a
@@ -41,7 +41,7 @@ func extensible(dc *resource.DecodeContext) bool {
 // filterMessage returns the name of the message that configures a filter. An optional
 // filter can have no configuration. The configuration can be a separate resource, which
 // profile Envoy need not know.
-func filterMessage(dc *resource.DecodeContext, extension string, config *anypb.Any, member int32, optional bool) (string, error) {
+func filterMessage(dc *resource.DecodeContext, extension string, config []byte, member int32, optional bool) (string, error) {
 	if extension != "" || config == nil && (optional || member == configDiscovery && dc.Types.Profile() == resource.Envoy) {
 		return "", nil
 	}
@@ -53,7 +53,7 @@ func filterMessage(dc *resource.DecodeContext, extension string, config *anypb.A
 		v.Add((*resource.Path)(nil).Field("config_discovery"), nil, "must not be set, because no "+extensionMessage+" is registered (A104)")
 		return "", v.Err()
 	}
-	c, err := dc.OpenTypedConfig(config)
+	c, err := dc.OpenEncodedConfig(config)
 	if err != nil {
 		v.AddError((*resource.Path)(nil).Field("typed_config"), err)
 		err = v.Err()
@@ -86,7 +86,7 @@ func filterSkipped(dc *resource.DecodeContext, extension, message string, option
 
 // filterConfig lets the filter decode its configuration. filterMessage reports an Any that
 // cannot be opened.
-func filterConfig(dc *resource.DecodeContext, message, skipped string, config *anypb.Any) (any, error) {
+func filterConfig(dc *resource.DecodeContext, message, skipped string, config []byte) (any, error) {
 	if message == "" || skipped != "" {
 		return nil, nil //nolint:nilnil // no configuration
 	}
@@ -95,7 +95,7 @@ func filterConfig(dc *resource.DecodeContext, message, skipped string, config *a
 	at := (*resource.Path)(nil).Field("typed_config")
 	switch {
 	case !runs && dc.Types.Profile() == resource.Envoy:
-		return convert.CopyAny(config), nil
+		return readAny(config), nil
 	case !runs:
 		v.Add(at, message, "must be of a filter that is registered for a "+dc.Side().String()+", or optional (A39)")
 		return nil, v.Err()
@@ -103,7 +103,7 @@ func filterConfig(dc *resource.DecodeContext, message, skipped string, config *a
 		v.Add(at, message, "must be the configuration of a filter; it is an override (A39)")
 		return nil, v.Err()
 	}
-	c, err := dc.OpenTypedConfig(config)
+	c, err := dc.OpenEncodedConfig(config)
 	var out any
 	if err == nil {
 		out, err = f.Parse(dc, c)
@@ -171,4 +171,12 @@ func checkOrder(dc *resource.DecodeContext, p *resource.Path, s resource.Side, l
 	case known && !terminal:
 		v.Add(p.Item("http_filters", last), list[last].Message, "must not be the last filter; a router must (A39)")
 	}
+}
+
+// readAny returns the encoded Any, whose bytes have been checked.
+func readAny(b []byte) *anypb.Any {
+	a := new(anypb.Any)
+	r := wire.Read(b)
+	wire.Any(&r, a)
+	return a
 }

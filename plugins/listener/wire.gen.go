@@ -568,7 +568,7 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 			r.Skip()
 		case 5<<3 | wire.Len:
 			// http_filters
-			x := wire.Element(&m.HttpFilters, r)
+			x := wire.Scratch(&m.HttpFilters, r)
 			x.parse(r)
 		case 35<<3 | wire.Len:
 			// common_http_protocol_options
@@ -641,11 +641,11 @@ func (m *wireHttpConnectionManager) GetOriginalIpDetectionExtensions() []wireTyp
 // envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter that the decoder
 // reads.
 type wireHttpFilter struct {
-	Name            string
-	TypedConfig     anypb.Any
-	IsOptional      bool
-	Disabled        bool
-	whichConfigType int32 // the number of the member that is set
+	Name             string
+	bytesTypedConfig []byte
+	IsOptional       bool
+	Disabled         bool
+	whichConfigType  int32 // the number of the member that is set
 }
 
 func (m *wireHttpFilter) parse(r *wire.Reader) {
@@ -658,12 +658,11 @@ func (m *wireHttpFilter) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// typed_config
 			if m.whichConfigType != 4 {
-				if m.whichConfigType != 0 {
-					m.TypedConfig = anypb.Any{}
-				}
-				m.whichConfigType = 4
+				m.bytesTypedConfig = nil
 			}
-			wire.Any(r, &m.TypedConfig)
+			m.whichConfigType = 4
+			m.bytesTypedConfig = wire.Encoded(r, m.bytesTypedConfig, (*anypb.Any)(nil))
+			r.Skip()
 		case 5<<3 | wire.Len:
 			// config_discovery
 			m.whichConfigType = 5
@@ -688,11 +687,11 @@ func (m *wireHttpFilter) GetName() string {
 	return m.Name
 }
 
-func (m *wireHttpFilter) GetTypedConfig() *anypb.Any {
+func (m *wireHttpFilter) encodedTypedConfig() []byte {
 	if m == nil || m.whichConfigType != 4 {
 		return nil
 	}
-	return &m.TypedConfig
+	return m.bytesTypedConfig
 }
 
 func (m *wireHttpFilter) GetIsOptional() bool {

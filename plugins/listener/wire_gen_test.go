@@ -159,7 +159,7 @@ func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p 
 		s.Extension = x
 	}
 	dc.Ref(meta, v, *p, "envoy.config.core.v3.TypedExtensionConfig", &s.Extension)
-	if x, err := filterMessage(dc, s.Extension, m.GetTypedConfig(), convert.Member(m, "config_type"),
+	if x, err := filterMessage(dc, s.Extension, convert.Encoded(m.GetTypedConfig()), convert.Member(m, "config_type"),
 		m.GetIsOptional()); err != nil {
 		v.AddError(*p, err)
 	} else {
@@ -170,7 +170,7 @@ func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p 
 	} else {
 		s.Skipped = x
 	}
-	if x, err := filterConfig(dc, s.Message, s.Skipped, m.GetTypedConfig()); err != nil {
+	if x, err := filterConfig(dc, s.Message, s.Skipped, convert.Encoded(m.GetTypedConfig())); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Config = x
