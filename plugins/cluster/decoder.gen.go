@@ -84,8 +84,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if v.Err() == nil {
 		refAggregated(dc, u, v)
 	}
@@ -99,19 +100,20 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations) {
-	var p resource.Path // the message itself
-	u.Discovery = decodeDiscovery(dc, &u.meta, &p, m, v)
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster,
+	v *resource.Violations,
+) {
+	u.Discovery = decodeDiscovery(dc, meta, p, m, v)
 	if x, err := lbPolicy(dc, m.encodedLoadBalancingPolicy(), m.GetLbPolicy(), m.encodedLeastRequestLbConfig(),
 		m.encodedRingHashLbConfig()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.LBPolicy = x
 	}
 	u.MaxRequests = pickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests().Or(1024)
 	if x := m.GetOutlierDetection(); x != nil {
 		q := p.Field("outlier_detection")
-		u.OutlierDetection = new(decodeOutlierDetection(dc, &q, x, v))
+		u.OutlierDetection = new(decodeOutlierDetection(dc, meta, &q, x, v))
 	}
 	if x, err := overrideHosts(dc, m.GetCommonLbConfig().GetOverrideHostStatus()); err != nil {
 		v.AddError(p.Field("common_lb_config.override_host_status"), err)
@@ -129,7 +131,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 		u.TransportSocket = x
 	}
 	if x, err := httpProxy(dc, u.TransportSocket); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.HTTPProxy = x
 	}
@@ -152,7 +154,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 		u.Metadata = x
 	}
 	if x, err := noHTTPSettings(dc, u.LBPolicy); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.HTTP = x
 	}
@@ -166,10 +168,10 @@ func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resourc
 		return decodeEDS(dc, meta, p, m, v)
 	}
 	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
-		return decodeLogicalDNS(dc, p, m, v)
+		return decodeLogicalDNS(dc, meta, p, m, v)
 	}
 	if m.GetClusterType() != nil {
-		return decodeAggregate(dc, p, m, v)
+		return decodeAggregate(dc, meta, p, m, v)
 	}
 	return nil
 }
@@ -189,7 +191,9 @@ func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 }
 
 // decodeLogicalDNS reads one LogicalDNS.
-func decodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *wireCluster, v *resource.Violations) LogicalDNS {
+func decodeLogicalDNS(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireCluster,
+	v *resource.Violations,
+) LogicalDNS {
 	var s LogicalDNS
 	if x, err := dnsTarget(dc, m.GetLoadAssignment().proto()); err != nil {
 		v.AddError(p.Field("load_assignment"), err)
@@ -200,7 +204,9 @@ func decodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *wireClust
 }
 
 // decodeAggregate reads one Aggregate.
-func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *wireCluster, v *resource.Violations) Aggregate {
+func decodeAggregate(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireCluster,
+	v *resource.Violations,
+) Aggregate {
 	var s Aggregate
 	if x, err := aggregated(dc, m.GetClusterType()); err != nil {
 		v.AddError(p.Field("cluster_type"), err)
@@ -211,7 +217,7 @@ func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *wireCluste
 }
 
 // decodeOutlierDetection reads one OutlierDetection.
-func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wireOutlierDetection,
+func decodeOutlierDetection(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireOutlierDetection,
 	v *resource.Violations,
 ) OutlierDetection {
 	var s OutlierDetection
@@ -229,13 +235,15 @@ func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wir
 		s.MaxEjectionTime = x
 	}
 	s.MaxEjectionPercent = m.GetMaxEjectionPercent().Or(10)
-	s.SuccessRate = decodeSuccessRate(m)
-	s.FailurePercentage = decodeFailurePercentage(m)
+	s.SuccessRate = decodeSuccessRate(dc, meta, p, m, v)
+	s.FailurePercentage = decodeFailurePercentage(dc, meta, p, m, v)
 	return s
 }
 
 // decodeSuccessRate reads one SuccessRate.
-func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
+func decodeSuccessRate(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireOutlierDetection,
+	_ *resource.Violations,
+) SuccessRate {
 	return SuccessRate{
 		Enforcement:   m.GetEnforcingSuccessRate().Or(100),
 		StdevFactor:   m.GetSuccessRateStdevFactor().Or(1900),
@@ -245,7 +253,9 @@ func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
 }
 
 // decodeFailurePercentage reads one FailurePercentage.
-func decodeFailurePercentage(m *wireOutlierDetection) FailurePercentage {
+func decodeFailurePercentage(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireOutlierDetection,
+	_ *resource.Violations,
+) FailurePercentage {
 	return FailurePercentage{
 		Enforcement:   m.GetEnforcingFailurePercentage().GetValue(),
 		Threshold:     m.GetFailurePercentageThreshold().Or(85),

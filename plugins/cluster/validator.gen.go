@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one Cluster.
-func validate(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wireCluster, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC && !m.hasClusterDiscoveryType() {
 		v.Add(p.Field("cluster_discovery_type"), nil, "must be set (A37)")
 	}
@@ -58,35 +57,39 @@ func validate(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations
 		v.Add(p.Field("outlier_detection.enforcing_failure_percentage"), x.GetValue(), "must be at most 100 (A50)")
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m.message, v)
+		validateProfile(dc, *p, m.message, v)
 	}
 	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
 		for i, x := range wire.Each(m.GetLoadAssignment().GetEndpoints()) {
 			q := p.Item("load_assignment.endpoints", i)
-			validateLoadAssignmentEndpoints(&q, x, v)
+			validateLoadAssignmentEndpoints(dc, &q, x, v)
 		}
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
 		for i, x := range wire.Each(m.GetLoadAssignment().GetEndpoints()) {
 			q := p.Item("load_assignment.endpoints", i)
-			validateLoadAssignmentEndpoints2(&q, x, v)
+			validateLoadAssignmentEndpoints2(dc, &q, x, v)
 		}
 	}
 }
 
 // validateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
-func validateLoadAssignmentEndpoints(p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) {
+func validateLoadAssignmentEndpoints(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints,
+	v *resource.Violations,
+) {
 	if x := m.GetLbEndpoints(); len(x) != 1 {
 		v.Add(p.Field("lb_endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
 	}
 	for i, x := range wire.Each(m.GetLbEndpoints()) {
 		q := p.Item("lb_endpoints", i)
-		validateLoadAssignmentEndpointsLbEndpoints(&q, x, v)
+		validateLoadAssignmentEndpointsLbEndpoints(dc, &q, x, v)
 	}
 }
 
 // validateLoadAssignmentEndpointsLbEndpoints checks the rules about one LbEndpoint.
-func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
+func validateLoadAssignmentEndpointsLbEndpoints(_ *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint,
+	v *resource.Violations,
+) {
 	if m.GetEndpoint().GetAddress().GetSocketAddress().GetAddress() == "" {
 		v.Add(p.Field("endpoint.address.socket_address.address"), "", "must be set when type is LOGICAL_DNS (A37)")
 	}
@@ -101,15 +104,19 @@ func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *wireLbEndpo
 }
 
 // validateLoadAssignmentEndpoints2 checks the rules about one LocalityLbEndpoints.
-func validateLoadAssignmentEndpoints2(p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) {
+func validateLoadAssignmentEndpoints2(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints,
+	v *resource.Violations,
+) {
 	for i, x := range wire.Each(m.GetLbEndpoints()) {
 		q := p.Item("lb_endpoints", i)
-		validateLoadAssignmentEndpoints2LbEndpoints(&q, x, v)
+		validateLoadAssignmentEndpoints2LbEndpoints(dc, &q, x, v)
 	}
 }
 
 // validateLoadAssignmentEndpoints2LbEndpoints checks the rules about one LbEndpoint.
-func validateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
+func validateLoadAssignmentEndpoints2LbEndpoints(_ *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint,
+	v *resource.Violations,
+) {
 	if m := m.GetEndpoint().GetAddress().GetSocketAddress(); m != nil {
 		if x := m.GetPortValue(); m.hasPortValue() && x < 1 {
 			v.Add(p.Field("endpoint.address.socket_address.port_value"), x,

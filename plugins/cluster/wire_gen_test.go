@@ -22,8 +22,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(dc, m, v)
-	u.messageDecode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if v.Err() == nil {
 		refAggregated(dc, u, v)
 	}
@@ -37,19 +38,20 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
-	var p resource.Path // the message itself
-	u.Discovery = messageDecodeDiscovery(dc, &u.meta, &p, m, v)
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster,
+	v *resource.Violations,
+) {
+	u.Discovery = messageDecodeDiscovery(dc, meta, p, m, v)
 	if x, err := lbPolicy(dc, convert.Encoded(m.GetLoadBalancingPolicy()), m.GetLbPolicy(),
 		convert.Encoded(m.GetLeastRequestLbConfig()), convert.Encoded(m.GetRingHashLbConfig())); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.LBPolicy = x
 	}
 	u.MaxRequests = convert.Or(messagePickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests(), 1024)
 	if x := m.GetOutlierDetection(); x != nil {
 		q := p.Field("outlier_detection")
-		u.OutlierDetection = new(messageDecodeOutlierDetection(dc, &q, x, v))
+		u.OutlierDetection = new(messageDecodeOutlierDetection(dc, meta, &q, x, v))
 	}
 	if x, err := overrideHosts(dc, m.GetCommonLbConfig().GetOverrideHostStatus()); err != nil {
 		v.AddError(p.Field("common_lb_config.override_host_status"), err)
@@ -67,7 +69,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 		u.TransportSocket = x
 	}
 	if x, err := httpProxy(dc, u.TransportSocket); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.HTTPProxy = x
 	}
@@ -90,7 +92,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 		u.Metadata = x
 	}
 	if x, err := noHTTPSettings(dc, u.LBPolicy); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.HTTP = x
 	}
@@ -104,10 +106,10 @@ func messageDecodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *
 		return messageDecodeEDS(dc, meta, p, m, v)
 	}
 	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
-		return messageDecodeLogicalDNS(dc, p, m, v)
+		return messageDecodeLogicalDNS(dc, meta, p, m, v)
 	}
 	if m.GetClusterType() != nil {
-		return messageDecodeAggregate(dc, p, m, v)
+		return messageDecodeAggregate(dc, meta, p, m, v)
 	}
 	return nil
 }
@@ -127,7 +129,7 @@ func messageDecodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resour
 }
 
 // messageDecodeLogicalDNS reads one LogicalDNS.
-func messageDecodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster,
+func messageDecodeLogicalDNS(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *clusterv3.Cluster,
 	v *resource.Violations,
 ) LogicalDNS {
 	var s LogicalDNS
@@ -140,7 +142,7 @@ func messageDecodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *cl
 }
 
 // messageDecodeAggregate reads one Aggregate.
-func messageDecodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster,
+func messageDecodeAggregate(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *clusterv3.Cluster,
 	v *resource.Violations,
 ) Aggregate {
 	var s Aggregate
@@ -153,8 +155,8 @@ func messageDecodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clu
 }
 
 // messageDecodeOutlierDetection reads one OutlierDetection.
-func messageDecodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.OutlierDetection,
-	v *resource.Violations,
+func messageDecodeOutlierDetection(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *clusterv3.OutlierDetection, v *resource.Violations,
 ) OutlierDetection {
 	var s OutlierDetection
 	s.Interval = 10 * time.Second
@@ -171,13 +173,15 @@ func messageDecodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path,
 		s.MaxEjectionTime = x
 	}
 	s.MaxEjectionPercent = convert.Or(m.GetMaxEjectionPercent(), 10)
-	s.SuccessRate = messageDecodeSuccessRate(m)
-	s.FailurePercentage = messageDecodeFailurePercentage(m)
+	s.SuccessRate = messageDecodeSuccessRate(dc, meta, p, m, v)
+	s.FailurePercentage = messageDecodeFailurePercentage(dc, meta, p, m, v)
 	return s
 }
 
 // messageDecodeSuccessRate reads one SuccessRate.
-func messageDecodeSuccessRate(m *clusterv3.OutlierDetection) SuccessRate {
+func messageDecodeSuccessRate(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path,
+	m *clusterv3.OutlierDetection, _ *resource.Violations,
+) SuccessRate {
 	return SuccessRate{
 		Enforcement:   convert.Or(m.GetEnforcingSuccessRate(), 100),
 		StdevFactor:   convert.Or(m.GetSuccessRateStdevFactor(), 1900),
@@ -187,7 +191,9 @@ func messageDecodeSuccessRate(m *clusterv3.OutlierDetection) SuccessRate {
 }
 
 // messageDecodeFailurePercentage reads one FailurePercentage.
-func messageDecodeFailurePercentage(m *clusterv3.OutlierDetection) FailurePercentage {
+func messageDecodeFailurePercentage(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path,
+	m *clusterv3.OutlierDetection, _ *resource.Violations,
+) FailurePercentage {
 	return FailurePercentage{
 		Enforcement:   m.GetEnforcingFailurePercentage().GetValue(),
 		Threshold:     convert.Or(m.GetFailurePercentageThreshold(), 85),
@@ -207,8 +213,7 @@ func messagePickMaxRequests(list []*clusterv3.CircuitBreakers_Thresholds) *clust
 }
 
 // messageValidate checks the rules about one Cluster.
-func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC && m.GetClusterDiscoveryType() == nil {
 		v.Add(p.Field("cluster_discovery_type"), nil, "must be set (A37)")
 	}
@@ -256,38 +261,38 @@ func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resour
 		v.Add(p.Field("outlier_detection.enforcing_failure_percentage"), x.GetValue(), "must be at most 100 (A50)")
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m, v)
+		validateProfile(dc, *p, m, v)
 	}
 	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
 		for i, x := range m.GetLoadAssignment().GetEndpoints() {
 			q := p.Item("load_assignment.endpoints", i)
-			messageValidateLoadAssignmentEndpoints(&q, x, v)
+			messageValidateLoadAssignmentEndpoints(dc, &q, x, v)
 		}
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
 		for i, x := range m.GetLoadAssignment().GetEndpoints() {
 			q := p.Item("load_assignment.endpoints", i)
-			messageValidateLoadAssignmentEndpoints2(&q, x, v)
+			messageValidateLoadAssignmentEndpoints2(dc, &q, x, v)
 		}
 	}
 }
 
 // messageValidateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
-func messageValidateLoadAssignmentEndpoints(p *resource.Path, m *endpointv3.LocalityLbEndpoints,
-	v *resource.Violations,
+func messageValidateLoadAssignmentEndpoints(dc *resource.DecodeContext, p *resource.Path,
+	m *endpointv3.LocalityLbEndpoints, v *resource.Violations,
 ) {
 	if x := m.GetLbEndpoints(); len(x) != 1 {
 		v.Add(p.Field("lb_endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
 	}
 	for i, x := range m.GetLbEndpoints() {
 		q := p.Item("lb_endpoints", i)
-		messageValidateLoadAssignmentEndpointsLbEndpoints(&q, x, v)
+		messageValidateLoadAssignmentEndpointsLbEndpoints(dc, &q, x, v)
 	}
 }
 
 // messageValidateLoadAssignmentEndpointsLbEndpoints checks the rules about one LbEndpoint.
-func messageValidateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint,
-	v *resource.Violations,
+func messageValidateLoadAssignmentEndpointsLbEndpoints(_ *resource.DecodeContext, p *resource.Path,
+	m *endpointv3.LbEndpoint, v *resource.Violations,
 ) {
 	if m.GetEndpoint().GetAddress().GetSocketAddress().GetAddress() == "" {
 		v.Add(p.Field("endpoint.address.socket_address.address"), "", "must be set when type is LOGICAL_DNS (A37)")
@@ -304,19 +309,19 @@ func messageValidateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endp
 }
 
 // messageValidateLoadAssignmentEndpoints2 checks the rules about one LocalityLbEndpoints.
-func messageValidateLoadAssignmentEndpoints2(p *resource.Path, m *endpointv3.LocalityLbEndpoints,
-	v *resource.Violations,
+func messageValidateLoadAssignmentEndpoints2(dc *resource.DecodeContext, p *resource.Path,
+	m *endpointv3.LocalityLbEndpoints, v *resource.Violations,
 ) {
 	for i, x := range m.GetLbEndpoints() {
 		q := p.Item("lb_endpoints", i)
-		messageValidateLoadAssignmentEndpoints2LbEndpoints(&q, x, v)
+		messageValidateLoadAssignmentEndpoints2LbEndpoints(dc, &q, x, v)
 	}
 }
 
 // messageValidateLoadAssignmentEndpoints2LbEndpoints checks the rules about one
 // LbEndpoint.
-func messageValidateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint,
-	v *resource.Violations,
+func messageValidateLoadAssignmentEndpoints2LbEndpoints(_ *resource.DecodeContext, p *resource.Path,
+	m *endpointv3.LbEndpoint, v *resource.Violations,
 ) {
 	if m := m.GetEndpoint().GetAddress().GetSocketAddress(); m != nil {
 		if x, ok := m.GetPortSpecifier().(*corev3.SocketAddress_PortValue); ok && x.PortValue < 1 {

@@ -55,9 +55,10 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
-	validateUpdate(dc, u, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	checkAddresses(dc, u, v)
 	checkPriorities(dc, u, v)
 	if v.Err() == nil {
@@ -73,25 +74,28 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireClusterLoadAssignment,
+	v *resource.Violations,
+) {
 	u.Drops = wire.List[Drop, wireClusterLoadAssignmentPolicyDropOverload](dc.Arena(),
 		len(m.GetPolicy().GetDropOverloads()))
 	for i, x := range wire.Each(m.GetPolicy().GetDropOverloads()) {
 		q := p.Item("policy.drop_overloads", i)
-		u.Drops = append(u.Drops, decodeDrop(&q, x, v))
+		u.Drops = append(u.Drops, decodeDrop(dc, meta, &q, x, v))
 	}
 	u.Localities = wire.List[Locality, wireLocalityLbEndpoints](dc.Arena(), len(m.GetEndpoints()))
 	for i, x := range wire.Each(m.GetEndpoints()) {
 		q := p.Item("endpoints", i)
-		if y, ok := decodeLocality(dc, &q, x, v); ok {
+		if y, ok := decodeLocality(dc, meta, &q, x, v); ok {
 			u.Localities = append(u.Localities, y)
 		}
 	}
 }
 
 // decodeDrop reads one Drop.
-func decodeDrop(p *resource.Path, m *wireClusterLoadAssignmentPolicyDropOverload, v *resource.Violations) Drop {
+func decodeDrop(_ *resource.DecodeContext, _ *resource.Meta, p *resource.Path,
+	m *wireClusterLoadAssignmentPolicyDropOverload, v *resource.Violations,
+) Drop {
 	return Drop{
 		Category:   m.GetCategory(),
 		PerMillion: convert.PerMillion(p.Field("drop_percentage"), m.GetDropPercentage(), v),
@@ -99,7 +103,7 @@ func decodeDrop(p *resource.Path, m *wireClusterLoadAssignmentPolicyDropOverload
 }
 
 // decodeLocality reads one Locality, and reports whether it is kept.
-func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints,
+func decodeLocality(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireLocalityLbEndpoints,
 	v *resource.Violations,
 ) (Locality, bool) {
 	var s Locality
@@ -109,13 +113,14 @@ func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalit
 	}
 	validateLocality(dc, p, m, v)
 	if x := m.GetLocality(); x != nil {
-		s.ID = decodeLocalityID(x)
+		q := p.Field("locality")
+		s.ID = decodeLocalityID(dc, meta, &q, x, v)
 	}
 	s.Priority = m.GetPriority()
 	s.Endpoints = wire.List[Endpoint, wireLbEndpoint](dc.Arena(), len(m.GetLbEndpoints()))
 	for i, x := range wire.Each(m.GetLbEndpoints()) {
 		q := p.Item("lb_endpoints", i)
-		decodeEndpoint(wire.Add(&s.Endpoints), dc, &q, x, v)
+		decodeEndpoint(wire.Add(&s.Endpoints), dc, meta, &q, x, v)
 	}
 	if x, err := collection(dc, m.GetLedsClusterLocalityConfig()); err != nil {
 		v.AddError(p.Field("leds_cluster_locality_config"), err)
@@ -131,7 +136,9 @@ func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalit
 }
 
 // decodeLocalityID reads one LocalityID.
-func decodeLocalityID(m *wireLocality) LocalityID {
+func decodeLocalityID(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireLocality,
+	_ *resource.Violations,
+) LocalityID {
 	return LocalityID{
 		Region:  m.GetRegion(),
 		Zone:    m.GetZone(),
@@ -140,20 +147,22 @@ func decodeLocalityID(m *wireLocality) LocalityID {
 }
 
 // decodeEndpoint reads one Endpoint into its place in a list.
-func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint,
+func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireLbEndpoint,
 	v *resource.Violations,
 ) {
-	validateEndpoint(p, m, v)
+	validateEndpoint(dc, p, m, v)
 	s.address = convert.ViewHostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress().socket(), v)
 	s.Health = decodeHealth(m.GetHealthStatus())
 	s.Weight = m.GetLoadBalancingWeight().Or(1)
-	if x := decodeDetails(dc, p, m, v); x.isSet() {
+	if x := decodeDetails(dc, meta, p, m, v); x.isSet() {
 		s.Details = new(x)
 	}
 }
 
 // decodeDetails reads one Details.
-func decodeDetails(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) Details {
+func decodeDetails(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireLbEndpoint,
+	v *resource.Violations,
+) Details {
 	var s Details
 	s.AdditionalAddresses = wire.Strings[wireLbEndpoint](dc.Arena(), len(m.GetEndpoint().GetAdditionalAddresses()))
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {

@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one ClusterLoadAssignment.
-func validate(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wireClusterLoadAssignment, v *resource.Violations) {
 	var sums convert.Sums[uint32]
 	for i, x := range wire.Each(m.GetEndpoints()) {
 		q := p.Item("endpoints", i)
@@ -19,7 +18,7 @@ func validate(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resou
 		}
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m.message, v)
+		validateProfile(dc, *p, m.message, v)
 	}
 }
 
@@ -44,7 +43,7 @@ func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocal
 }
 
 // validateEndpoint checks the rules about one LbEndpoint.
-func validateEndpoint(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
+func validateEndpoint(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	if m.GetEndpoint().GetAddress() == nil {
 		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
@@ -53,14 +52,14 @@ func validateEndpoint(p *resource.Path, m *wireLbEndpoint, v *resource.Violation
 	}
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
-		validateEndpointEndpointAdditionalAddresses(&q, x, v)
+		validateEndpointEndpointAdditionalAddresses(dc, &q, x, v)
 	}
 }
 
 // validateEndpointEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *wireEndpointAdditionalAddress,
-	v *resource.Violations,
+func validateEndpointEndpointAdditionalAddresses(_ *resource.DecodeContext, p *resource.Path,
+	m *wireEndpointAdditionalAddress, v *resource.Violations,
 ) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
@@ -68,8 +67,7 @@ func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *wireEndpoi
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
 		type key struct {
 			ID       LocalityID

@@ -20,9 +20,10 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(dc, m, v)
-	u.messageDecode(dc, m, v)
-	messageValidateUpdate(dc, u, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
+	messageValidateUpdate(dc, p, u, v)
 	checkAddresses(dc, u, v)
 	checkPriorities(dc, u, v)
 	if v.Err() == nil {
@@ -38,26 +39,26 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (
-	u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *endpointv3.ClusterLoadAssignment, v *resource.Violations,
+) {
 	u.Drops = convert.Slice[Drop](len(m.GetPolicy().GetDropOverloads()))
 	for i, x := range m.GetPolicy().GetDropOverloads() {
 		q := p.Item("policy.drop_overloads", i)
-		u.Drops = append(u.Drops, messageDecodeDrop(&q, x, v))
+		u.Drops = append(u.Drops, messageDecodeDrop(dc, meta, &q, x, v))
 	}
 	u.Localities = convert.Slice[Locality](len(m.GetEndpoints()))
 	for i, x := range m.GetEndpoints() {
 		q := p.Item("endpoints", i)
-		if y, ok := messageDecodeLocality(dc, &q, x, v); ok {
+		if y, ok := messageDecodeLocality(dc, meta, &q, x, v); ok {
 			u.Localities = append(u.Localities, y)
 		}
 	}
 }
 
 // messageDecodeDrop reads one Drop.
-func messageDecodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_DropOverload,
-	v *resource.Violations,
+func messageDecodeDrop(_ *resource.DecodeContext, _ *resource.Meta, p *resource.Path,
+	m *endpointv3.ClusterLoadAssignment_Policy_DropOverload, v *resource.Violations,
 ) Drop {
 	return Drop{
 		Category:   m.GetCategory(),
@@ -66,8 +67,8 @@ func messageDecodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Pol
 }
 
 // messageDecodeLocality reads one Locality, and reports whether it is kept.
-func messageDecodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints,
-	v *resource.Violations,
+func messageDecodeLocality(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *endpointv3.LocalityLbEndpoints, v *resource.Violations,
 ) (Locality, bool) {
 	var s Locality
 	s.Weight = m.GetLoadBalancingWeight().GetValue()
@@ -76,13 +77,14 @@ func messageDecodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endp
 	}
 	messageValidateLocality(dc, p, m, v)
 	if x := m.GetLocality(); x != nil {
-		s.ID = messageDecodeLocalityID(x)
+		q := p.Field("locality")
+		s.ID = messageDecodeLocalityID(dc, meta, &q, x, v)
 	}
 	s.Priority = m.GetPriority()
 	s.Endpoints = convert.Slice[Endpoint](len(m.GetLbEndpoints()))
 	for i, x := range m.GetLbEndpoints() {
 		q := p.Item("lb_endpoints", i)
-		s.Endpoints = append(s.Endpoints, messageDecodeEndpoint(dc, &q, x, v))
+		s.Endpoints = append(s.Endpoints, messageDecodeEndpoint(dc, meta, &q, x, v))
 	}
 	if x, err := collection(dc, m.GetLedsClusterLocalityConfig()); err != nil {
 		v.AddError(p.Field("leds_cluster_locality_config"), err)
@@ -98,7 +100,9 @@ func messageDecodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endp
 }
 
 // messageDecodeLocalityID reads one LocalityID.
-func messageDecodeLocalityID(m *corev3.Locality) LocalityID {
+func messageDecodeLocalityID(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *corev3.Locality,
+	_ *resource.Violations,
+) LocalityID {
 	return LocalityID{
 		Region:  m.GetRegion(),
 		Zone:    m.GetZone(),
@@ -107,22 +111,22 @@ func messageDecodeLocalityID(m *corev3.Locality) LocalityID {
 }
 
 // messageDecodeEndpoint reads one Endpoint.
-func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint,
+func messageDecodeEndpoint(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *endpointv3.LbEndpoint,
 	v *resource.Violations,
 ) Endpoint {
 	var s Endpoint
-	messageValidateEndpoint(p, m, v)
+	messageValidateEndpoint(dc, p, m, v)
 	s.address = convert.HostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress(), v)
 	s.Health = messageDecodeHealth(m.GetHealthStatus())
 	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
-	if x := messageDecodeDetails(dc, p, m, v); x.isSet() {
+	if x := messageDecodeDetails(dc, meta, p, m, v); x.isSet() {
 		s.Details = new(x)
 	}
 	return s
 }
 
 // messageDecodeDetails reads one Details.
-func messageDecodeDetails(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint,
+func messageDecodeDetails(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *endpointv3.LbEndpoint,
 	v *resource.Violations,
 ) Details {
 	var s Details
@@ -154,8 +158,9 @@ func messageDecodeHealth(x corev3.HealthStatus) Health {
 }
 
 // messageValidate checks the rules about one ClusterLoadAssignment.
-func messageValidate(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.ClusterLoadAssignment,
+	v *resource.Violations,
+) {
 	var sums convert.Sums[uint32]
 	for i, x := range m.GetEndpoints() {
 		q := p.Item("endpoints", i)
@@ -164,7 +169,7 @@ func messageValidate(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssign
 		}
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m, v)
+		validateProfile(dc, *p, m, v)
 	}
 }
 
@@ -189,7 +194,9 @@ func messageValidateLocality(dc *resource.DecodeContext, p *resource.Path, m *en
 }
 
 // messageValidateEndpoint checks the rules about one LbEndpoint.
-func messageValidateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
+func messageValidateEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint,
+	v *resource.Violations,
+) {
 	if m.GetEndpoint().GetAddress() == nil {
 		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
@@ -198,14 +205,14 @@ func messageValidateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *reso
 	}
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
-		messageValidateEndpointEndpointAdditionalAddresses(&q, x, v)
+		messageValidateEndpointEndpointAdditionalAddresses(dc, &q, x, v)
 	}
 }
 
 // messageValidateEndpointEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func messageValidateEndpointEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress,
-	v *resource.Violations,
+func messageValidateEndpointEndpointAdditionalAddresses(_ *resource.DecodeContext, p *resource.Path,
+	m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations,
 ) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
@@ -213,8 +220,7 @@ func messageValidateEndpointEndpointAdditionalAddresses(p *resource.Path, m *end
 }
 
 // messageValidateUpdate checks the rules about the fields of the update.
-func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
 		type key struct {
 			ID       LocalityID

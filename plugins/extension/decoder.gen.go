@@ -35,8 +35,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -44,11 +45,12 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireTypedExtensionConfig, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireTypedExtensionConfig,
+	v *resource.Violations,
+) {
 	if x := m.GetTypedConfig(); x != nil {
 		q := p.Field("typed_config")
-		u.Config = decodeConfig(&q, x, v)
+		u.Config = decodeConfig(dc, meta, &q, x, v)
 	}
 	if x, err := message(dc, m.GetTypedConfig()); err != nil {
 		v.AddError(p.Field("typed_config"), err)
@@ -56,21 +58,23 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireTypedExtensionConfig,
 		u.Message = x
 	}
 	if x, err := filter(dc, u.Message, m.GetTypedConfig()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Filter = x
 	}
 	if x, err := sides(dc, u.Message); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Sides = x
 	}
 }
 
 // decodeConfig reads one Config.
-func decodeConfig(p *resource.Path, m *anypb.Any, v *resource.Violations) Config {
+func decodeConfig(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *anypb.Any,
+	v *resource.Violations,
+) Config {
 	var s Config
-	validateConfig(p, m, v)
+	validateConfig(dc, p, m, v)
 	s.TypeURL = m.GetTypeUrl()
 	s.Value = m.GetValue()
 	return s

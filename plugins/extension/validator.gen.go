@@ -8,15 +8,14 @@ import (
 )
 
 // validate checks the rules about one TypedExtensionConfig.
-func validate(m *wireTypedExtensionConfig, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *wireTypedExtensionConfig, v *resource.Violations) {
 	if m.GetTypedConfig() == nil {
 		v.Add(p.Field("typed_config"), nil, "must be set")
 	}
 }
 
 // validateConfig checks the rules about one Any.
-func validateConfig(p *resource.Path, m *anypb.Any, v *resource.Violations) {
+func validateConfig(_ *resource.DecodeContext, p *resource.Path, m *anypb.Any, v *resource.Violations) {
 	if m.GetTypeUrl() == "" {
 		v.Add(p.Field("type_url"), "", "must be set")
 	}

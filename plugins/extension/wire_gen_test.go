@@ -19,8 +19,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
-	u.messageDecode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -28,11 +29,12 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *corev3.TypedExtensionConfig, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *corev3.TypedExtensionConfig, v *resource.Violations,
+) {
 	if x := m.GetTypedConfig(); x != nil {
 		q := p.Field("typed_config")
-		u.Config = messageDecodeConfig(&q, x, v)
+		u.Config = messageDecodeConfig(dc, meta, &q, x, v)
 	}
 	if x, err := message(dc, m.GetTypedConfig()); err != nil {
 		v.AddError(p.Field("typed_config"), err)
@@ -40,36 +42,39 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *corev3.TypedExtens
 		u.Message = x
 	}
 	if x, err := filter(dc, u.Message, m.GetTypedConfig()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Filter = x
 	}
 	if x, err := sides(dc, u.Message); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Sides = x
 	}
 }
 
 // messageDecodeConfig reads one Config.
-func messageDecodeConfig(p *resource.Path, m *anypb.Any, v *resource.Violations) Config {
+func messageDecodeConfig(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *anypb.Any,
+	v *resource.Violations,
+) Config {
 	var s Config
-	messageValidateConfig(p, m, v)
+	messageValidateConfig(dc, p, m, v)
 	s.TypeURL = m.GetTypeUrl()
 	s.Value = m.GetValue()
 	return s
 }
 
 // messageValidate checks the rules about one TypedExtensionConfig.
-func messageValidate(m *corev3.TypedExtensionConfig, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(_ *resource.DecodeContext, p *resource.Path, m *corev3.TypedExtensionConfig,
+	v *resource.Violations,
+) {
 	if m.GetTypedConfig() == nil {
 		v.Add(p.Field("typed_config"), nil, "must be set")
 	}
 }
 
 // messageValidateConfig checks the rules about one Any.
-func messageValidateConfig(p *resource.Path, m *anypb.Any, v *resource.Violations) {
+func messageValidateConfig(_ *resource.DecodeContext, p *resource.Path, m *anypb.Any, v *resource.Violations) {
 	if m.GetTypeUrl() == "" {
 		v.Add(p.Field("type_url"), "", "must be set")
 	}

@@ -28,9 +28,10 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
-	validateUpdate(dc, u, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if v.Err() == nil {
 		finishAddresses(dc, u, v)
 	}
@@ -41,8 +42,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireLbEndpoint,
+	v *resource.Violations,
+) {
 	u.addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
 		u.addresses = append(u.addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))

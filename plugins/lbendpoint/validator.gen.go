@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one LbEndpoint.
-func validate(m *wireLbEndpoint, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	if m.GetEndpoint().GetAddress() == nil {
 		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
@@ -19,21 +18,22 @@ func validate(m *wireLbEndpoint, v *resource.Violations) {
 	}
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
-		validateEndpointAdditionalAddresses(&q, x, v)
+		validateEndpointAdditionalAddresses(dc, &q, x, v)
 	}
 }
 
 // validateEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func validateEndpointAdditionalAddresses(p *resource.Path, m *wireEndpointAdditionalAddress, v *resource.Violations) {
+func validateEndpointAdditionalAddresses(_ *resource.DecodeContext, p *resource.Path, m *wireEndpointAdditionalAddress,
+	v *resource.Violations,
+) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
 		var seen convert.Set[string]
 		for i, x := range u.addresses {

@@ -20,9 +20,10 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
-	u.messageDecode(dc, m, v)
-	messageValidateUpdate(dc, u, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
+	messageValidateUpdate(dc, p, u, v)
 	if v.Err() == nil {
 		finishAddresses(dc, u, v)
 	}
@@ -33,8 +34,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.LbEndpoint, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *endpointv3.LbEndpoint,
+	v *resource.Violations,
+) {
 	u.addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
 		u.addresses = append(u.addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
@@ -67,8 +69,7 @@ func messageDecodeHealth(x corev3.HealthStatus) Health {
 }
 
 // messageValidate checks the rules about one LbEndpoint.
-func messageValidate(m *endpointv3.LbEndpoint, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
 	if m.GetEndpoint().GetAddress() == nil {
 		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
@@ -77,14 +78,14 @@ func messageValidate(m *endpointv3.LbEndpoint, v *resource.Violations) {
 	}
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
-		messageValidateEndpointAdditionalAddresses(&q, x, v)
+		messageValidateEndpointAdditionalAddresses(dc, &q, x, v)
 	}
 }
 
 // messageValidateEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func messageValidateEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress,
-	v *resource.Violations,
+func messageValidateEndpointAdditionalAddresses(_ *resource.DecodeContext, p *resource.Path,
+	m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations,
 ) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
@@ -92,8 +93,7 @@ func messageValidateEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.
 }
 
 // messageValidateUpdate checks the rules about the fields of the update.
-func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
 		var seen convert.Set[string]
 		for i, x := range u.addresses {

@@ -80,8 +80,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	checkFilters(dc, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -90,8 +91,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireListener,
+	v *resource.Violations,
+) {
 	if x := m.GetApiListener().GetApiListener(); x != nil {
 		if in, ok := convert.ReadAny(dc, p.Field("api_listener.api_listener"), x,
 			(*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
@@ -100,12 +102,12 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource
 			if convert.Parsed(dc, in.OK(), p.Field("api_listener.api_listener"), x,
 				(*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
 				q := p.Field("api_listener.api_listener")
-				u.API = new(decodeManager(dc, &u.meta, &q, y, v))
+				u.API = new(decodeManager(dc, meta, &q, y, v))
 			}
 		}
 	}
 	if x, err := serverAddress(dc, m.GetApiListener().GetApiListener(), m.GetAddress()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Address = x
 	}
@@ -113,18 +115,18 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource
 		u.FilterChains = wire.List[FilterChain, wireFilterChain](dc.Arena(), len(m.GetFilterChains()))
 		for i, x := range wire.Each(m.GetFilterChains()) {
 			q := p.Item("filter_chains", i)
-			u.FilterChains = append(u.FilterChains, decodeFilterChain(dc, &u.meta, &q, x, v))
+			u.FilterChains = append(u.FilterChains, decodeFilterChain(dc.At(resource.ServerSide), meta, &q, x, v))
 		}
 	}
 	if m.GetApiListener() == nil {
 		if x := m.GetDefaultFilterChain(); x != nil {
 			q := p.Field("default_filter_chain")
-			u.DefaultFilterChain = new(decodeFilterChain(dc, &u.meta, &q, x, v))
+			u.DefaultFilterChain = new(decodeFilterChain(dc.At(resource.ServerSide), meta, &q, x, v))
 		}
 	}
 	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains,
 		u.DefaultFilterChain); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.chains = x
 	}
@@ -165,13 +167,12 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilterChain,
 	v *resource.Violations,
 ) FilterChain {
-	dc = dc.At(resource.ServerSide)
 	var s FilterChain
 	validateFilterChain(dc, p, m, v)
 	s.Name = m.GetName()
 	if x := m.GetFilterChainMatch(); x != nil {
 		q := p.Field("filter_chain_match")
-		s.Match = decodeMatch(dc, &q, x, v)
+		s.Match = decodeMatch(dc, meta, &q, x, v)
 	}
 	s.Filters = wire.List[NetworkFilter, wireFilter](dc.Arena(), len(m.GetFilters()))
 	for i, x := range wire.Each(m.GetFilters()) {
@@ -243,9 +244,11 @@ func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, meta *resource.
 }
 
 // decodeMatch reads one Match.
-func decodeMatch(dc *resource.DecodeContext, p *resource.Path, m *wireFilterChainMatch, v *resource.Violations) Match {
+func decodeMatch(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireFilterChainMatch,
+	v *resource.Violations,
+) Match {
 	var s Match
-	validateMatch(p, m, v)
+	validateMatch(dc, p, m, v)
 	if x := m.GetDestinationPort(); x != nil {
 		s.DestinationPort = new(x.GetValue())
 	}

@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one Listener.
-func validate(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wireListener, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set when api_listener is not set (A36)")
 	}
@@ -32,7 +31,7 @@ func validate(dc *resource.DecodeContext, m *wireListener, v *resource.Violation
 		}
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m.message, v)
+		validateProfile(dc, *p, m.message, v)
 	}
 }
 
@@ -70,12 +69,14 @@ func validateManager(dc *resource.DecodeContext, p *resource.Path, m *wireHttpCo
 	}
 	for i, x := range wire.Each(m.GetHttpFilters()) {
 		q := p.Item("http_filters", i)
-		validateManagerHttpFilters(&q, x, v)
+		validateManagerHttpFilters(dc, &q, x, v)
 	}
 }
 
 // validateManagerHttpFilters checks the rules about one HttpFilter.
-func validateManagerHttpFilters(p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
+func validateManagerHttpFilters(_ *resource.DecodeContext, p *resource.Path, m *wireHttpFilter,
+	v *resource.Violations,
+) {
 	if m.GetName() == "" {
 		v.Add(p.Field("name"), "", "must be set (A39)")
 	}
@@ -89,20 +90,20 @@ func validateFilterChain(dc *resource.DecodeContext, p *resource.Path, m *wireFi
 	if dc.Types.Profile() == resource.GRPC {
 		for i, x := range wire.Each(m.GetFilters()) {
 			q := p.Item("filters", i)
-			validateFilterChainFilters(&q, x, v)
+			validateFilterChainFilters(dc, &q, x, v)
 		}
 	}
 }
 
 // validateFilterChainFilters checks the rules about one Filter.
-func validateFilterChainFilters(p *resource.Path, m *wireFilter, v *resource.Violations) {
+func validateFilterChainFilters(_ *resource.DecodeContext, p *resource.Path, m *wireFilter, v *resource.Violations) {
 	if m.GetTypedConfig() == nil {
 		v.Add(p.Field("typed_config"), nil, "must be set (A36)")
 	}
 }
 
 // validateMatch checks the rules about one FilterChainMatch.
-func validateMatch(p *resource.Path, m *wireFilterChainMatch, v *resource.Violations) {
+func validateMatch(_ *resource.DecodeContext, p *resource.Path, m *wireFilterChainMatch, v *resource.Violations) {
 	for i, x := range m.GetSourcePorts() {
 		q := p.Item("source_ports", i)
 		if x < 1 || x > 65535 {

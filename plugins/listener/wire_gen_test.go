@@ -20,8 +20,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(dc, m, v)
-	u.messageDecode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	checkFilters(dc, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -30,17 +31,18 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listener, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *listenerv3.Listener, v *resource.Violations,
+) {
 	if x := m.GetApiListener().GetApiListener(); x != nil {
 		y := new(httpconnectionmanagerv3.HttpConnectionManager)
 		if convert.OpenAny(dc, p.Field("api_listener.api_listener"), x, y, v) {
 			q := p.Field("api_listener.api_listener")
-			u.API = new(messageDecodeManager(dc, &u.meta, &q, y, v))
+			u.API = new(messageDecodeManager(dc, meta, &q, y, v))
 		}
 	}
 	if x, err := serverAddress(dc, m.GetApiListener().GetApiListener(), m.GetAddress()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Address = x
 	}
@@ -48,18 +50,19 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listene
 		u.FilterChains = convert.Slice[FilterChain](len(m.GetFilterChains()))
 		for i, x := range m.GetFilterChains() {
 			q := p.Item("filter_chains", i)
-			u.FilterChains = append(u.FilterChains, messageDecodeFilterChain(dc, &u.meta, &q, x, v))
+			u.FilterChains = append(u.FilterChains,
+				messageDecodeFilterChain(dc.At(resource.ServerSide), meta, &q, x, v))
 		}
 	}
 	if m.GetApiListener() == nil {
 		if x := m.GetDefaultFilterChain(); x != nil {
 			q := p.Field("default_filter_chain")
-			u.DefaultFilterChain = new(messageDecodeFilterChain(dc, &u.meta, &q, x, v))
+			u.DefaultFilterChain = new(messageDecodeFilterChain(dc.At(resource.ServerSide), meta, &q, x, v))
 		}
 	}
 	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains,
 		u.DefaultFilterChain); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.chains = x
 	}
@@ -100,13 +103,12 @@ func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *res
 func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
 	m *listenerv3.FilterChain, v *resource.Violations,
 ) FilterChain {
-	dc = dc.At(resource.ServerSide)
 	var s FilterChain
 	messageValidateFilterChain(dc, p, m, v)
 	s.Name = m.GetName()
 	if x := m.GetFilterChainMatch(); x != nil {
 		q := p.Field("filter_chain_match")
-		s.Match = messageDecodeMatch(dc, &q, x, v)
+		s.Match = messageDecodeMatch(dc, meta, &q, x, v)
 	}
 	s.Filters = convert.Slice[NetworkFilter](len(m.GetFilters()))
 	for i, x := range m.GetFilters() {
@@ -179,11 +181,11 @@ func messageDecodeHTTPFilter(dc *resource.DecodeContext, meta *resource.Meta, p 
 }
 
 // messageDecodeMatch reads one Match.
-func messageDecodeMatch(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChainMatch,
+func messageDecodeMatch(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *listenerv3.FilterChainMatch,
 	v *resource.Violations,
 ) Match {
 	var s Match
-	messageValidateMatch(p, m, v)
+	messageValidateMatch(dc, p, m, v)
 	if x := m.GetDestinationPort(); x != nil {
 		s.DestinationPort = new(x.GetValue())
 	}
@@ -249,8 +251,7 @@ func messageDecodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_Conn
 }
 
 // messageValidate checks the rules about one Listener.
-func messageValidate(dc *resource.DecodeContext, m *listenerv3.Listener, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.Listener, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set when api_listener is not set (A36)")
 	}
@@ -272,7 +273,7 @@ func messageValidate(dc *resource.DecodeContext, m *listenerv3.Listener, v *reso
 		}
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m, v)
+		validateProfile(dc, *p, m, v)
 	}
 }
 
@@ -310,13 +311,13 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path,
 	}
 	for i, x := range m.GetHttpFilters() {
 		q := p.Item("http_filters", i)
-		messageValidateManagerHttpFilters(&q, x, v)
+		messageValidateManagerHttpFilters(dc, &q, x, v)
 	}
 }
 
 // messageValidateManagerHttpFilters checks the rules about one HttpFilter.
-func messageValidateManagerHttpFilters(p *resource.Path, m *httpconnectionmanagerv3.HttpFilter,
-	v *resource.Violations,
+func messageValidateManagerHttpFilters(_ *resource.DecodeContext, p *resource.Path,
+	m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations,
 ) {
 	if m.GetName() == "" {
 		v.Add(p.Field("name"), "", "must be set (A39)")
@@ -333,20 +334,24 @@ func messageValidateFilterChain(dc *resource.DecodeContext, p *resource.Path, m 
 	if dc.Types.Profile() == resource.GRPC {
 		for i, x := range m.GetFilters() {
 			q := p.Item("filters", i)
-			messageValidateFilterChainFilters(&q, x, v)
+			messageValidateFilterChainFilters(dc, &q, x, v)
 		}
 	}
 }
 
 // messageValidateFilterChainFilters checks the rules about one Filter.
-func messageValidateFilterChainFilters(p *resource.Path, m *listenerv3.Filter, v *resource.Violations) {
+func messageValidateFilterChainFilters(_ *resource.DecodeContext, p *resource.Path, m *listenerv3.Filter,
+	v *resource.Violations,
+) {
 	if m.GetTypedConfig() == nil {
 		v.Add(p.Field("typed_config"), nil, "must be set (A36)")
 	}
 }
 
 // messageValidateMatch checks the rules about one FilterChainMatch.
-func messageValidateMatch(p *resource.Path, m *listenerv3.FilterChainMatch, v *resource.Violations) {
+func messageValidateMatch(_ *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChainMatch,
+	v *resource.Violations,
+) {
 	for i, x := range m.GetSourcePorts() {
 		q := p.Item("source_ports", i)
 		if x < 1 || x > 65535 {

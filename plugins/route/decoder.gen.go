@@ -91,8 +91,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if v.Err() == nil {
 		finishSpecifiers(dc, u, v)
 	}
@@ -106,12 +107,13 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRouteConfiguration,
+	v *resource.Violations,
+) {
 	u.VirtualHosts = wire.List[VirtualHost, wireVirtualHost](dc.Arena(), len(m.GetVirtualHosts()))
 	for i, x := range wire.Each(m.GetVirtualHosts()) {
 		q := p.Item("virtual_hosts", i)
-		decodeVirtualHost(wire.Add(&u.VirtualHosts), dc, &u.meta, &q, x, v)
+		decodeVirtualHost(wire.Add(&u.VirtualHosts), dc, meta, &q, x, v)
 	}
 	if x, err := newHostTable(dc, u.VirtualHosts); err != nil {
 		v.AddError(p.Field("virtual_hosts"), err)
@@ -129,7 +131,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v
 func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
 	m *wireVirtualHost, v *resource.Violations,
 ) {
-	validateVirtualHost(p, m, v)
+	validateVirtualHost(dc, p, m, v)
 	s.Name = m.GetName()
 	s.Domains = m.GetDomains()
 	s.Routes = wire.List[Route, wireRoute](dc.Arena(), len(m.GetRoutes()))
@@ -149,7 +151,7 @@ func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resourc
 	}
 	if x := m.GetRetryPolicy(); x != nil {
 		q := p.Field("retry_policy")
-		s.Retry = new(decodeRetryPolicy(dc, &q, x, v))
+		s.Retry = new(decodeRetryPolicy(dc, meta, &q, x, v))
 	}
 	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
 		v.AddError(p.Field("typed_per_filter_config"), err)
@@ -173,7 +175,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 		return
 	}
 	validateRoute(dc, p, m, v)
-	s.Path = decodePath(dc, p, m, v)
+	s.Path = decodePath(dc, meta, p, m, v)
 	s.CaseSensitive = m.GetMatch().GetCaseSensitive().Or(true)
 	s.Headers = wire.List[matcher.Header, wireHeaderMatcher](dc.Arena(), len(m.GetMatch().GetHeaders()))
 	for i, x := range wire.Each(m.GetMatch().GetHeaders()) {
@@ -210,7 +212,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	}
 	if x := m.GetRoute().GetRetryPolicy(); x != nil {
 		q := p.Field("route.retry_policy")
-		s.Retry = new(decodeRetryPolicy(dc, &q, x, v))
+		s.Retry = new(decodeRetryPolicy(dc, meta, &q, x, v))
 	}
 	if x, err := hashPolicies(dc, m.GetRoute().GetHashPolicy()); err != nil {
 		v.AddError(p.Field("route.hash_policy"), err)
@@ -235,15 +237,17 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 }
 
 // decodePath returns the case that applies, or nil if none applies.
-func decodePath(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) Path {
+func decodePath(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Path {
 	if m.GetMatch().hasPrefix() {
-		return decodePrefix(m)
+		return decodePrefix(dc, meta, p, m, v)
 	}
 	if m.GetMatch().hasPath() {
-		return decodeExact(m)
+		return decodeExact(dc, meta, p, m, v)
 	}
 	if m.GetMatch().GetSafeRegex() != nil {
-		return decodeRegex(dc, p, m, v)
+		return decodeRegex(dc, meta, p, m, v)
 	}
 	return nil
 }
@@ -260,22 +264,22 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 		return decodeWeightedClusters(dc, meta, &q, x, v)
 	}
 	if m.GetRoute().hasClusterHeader() {
-		return decodeClusterHeader(m)
+		return decodeClusterHeader(dc, meta, p, m, v)
 	}
 	if m.GetRoute().hasClusterSpecifierPlugin() {
-		return decodeSpecifier(m)
+		return decodeSpecifier(dc, meta, p, m, v)
 	}
 	if m.GetRoute() != nil {
-		return decodeOtherCluster(m)
+		return decodeOtherCluster(dc, meta, p, m, v)
 	}
 	if m.GetNonForwardingAction() != nil {
-		return decodeNonForwarding(m)
+		return decodeNonForwarding(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // decodeRetryPolicy reads one RetryPolicy.
-func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetryPolicy,
+func decodeRetryPolicy(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireRetryPolicy,
 	v *resource.Violations,
 ) RetryPolicy {
 	var s RetryPolicy
@@ -295,21 +299,27 @@ func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetr
 }
 
 // decodePrefix reads one Prefix.
-func decodePrefix(m *wireRoute) Prefix {
+func decodePrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
 	}
 }
 
 // decodeExact reads one Exact.
-func decodeExact(m *wireRoute) Exact {
+func decodeExact(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
 }
 
 // decodeRegex reads one Regex.
-func decodeRegex(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) Regex {
+func decodeRegex(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Regex {
 	var s Regex
 	if x, err := pathRegex(dc, m.GetMatch().GetSafeRegex().GetRegex()); err != nil {
 		v.AddError(p.Field("match.safe_regex.regex"), err)
@@ -334,7 +344,7 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 	v *resource.Violations,
 ) WeightedClusters {
 	var s WeightedClusters
-	validateWeightedClusters(p, m, v)
+	validateWeightedClusters(dc, p, m, v)
 	s.Clusters = wire.List[WeightedCluster, wireWeightedClusterClusterWeight](dc.Arena(), len(m.GetClusters()))
 	for i, x := range wire.Each(m.GetClusters()) {
 		q := p.Item("clusters", i)
@@ -351,26 +361,34 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 }
 
 // decodeClusterHeader reads one ClusterHeader.
-func decodeClusterHeader(m *wireRoute) ClusterHeader {
+func decodeClusterHeader(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) ClusterHeader {
 	return ClusterHeader{
 		Name: m.GetRoute().GetClusterHeader(),
 	}
 }
 
 // decodeSpecifier reads one Specifier.
-func decodeSpecifier(m *wireRoute) Specifier {
+func decodeSpecifier(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) Specifier {
 	return Specifier{
 		Name: m.GetRoute().GetClusterSpecifierPlugin(),
 	}
 }
 
 // decodeOtherCluster reads one OtherCluster.
-func decodeOtherCluster(_ *wireRoute) OtherCluster {
+func decodeOtherCluster(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, _ *wireRoute,
+	_ *resource.Violations,
+) OtherCluster {
 	return OtherCluster{}
 }
 
 // decodeNonForwarding reads one NonForwarding.
-func decodeNonForwarding(_ *wireRoute) NonForwarding {
+func decodeNonForwarding(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, _ *wireRoute,
+	_ *resource.Violations,
+) NonForwarding {
 	return NonForwarding{}
 }
 

@@ -8,15 +8,14 @@ import (
 )
 
 // validate checks the rules about one RouteConfiguration.
-func validate(dc *resource.DecodeContext, m *wireRouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wireRouteConfiguration, v *resource.Violations) {
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m.message, v)
+		validateProfile(dc, *p, m.message, v)
 	}
 }
 
 // validateVirtualHost checks the rules about one VirtualHost.
-func validateVirtualHost(p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
+func validateVirtualHost(_ *resource.DecodeContext, p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
 	}
@@ -47,7 +46,9 @@ func validateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRe
 }
 
 // validateWeightedClusters checks the rules about one WeightedCluster.
-func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resource.Violations) {
+func validateWeightedClusters(_ *resource.DecodeContext, p *resource.Path, m *wireWeightedCluster,
+	v *resource.Violations,
+) {
 	var sum uint64
 	for _, x := range wire.Each(m.GetClusters()) {
 		sum += uint64(x.GetWeight().GetValue())

@@ -20,8 +20,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(dc, m, v)
-	u.messageDecode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if v.Err() == nil {
 		finishSpecifiers(dc, u, v)
 	}
@@ -35,12 +36,13 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.RouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.RouteConfiguration, v *resource.Violations,
+) {
 	u.VirtualHosts = convert.Slice[VirtualHost](len(m.GetVirtualHosts()))
 	for i, x := range m.GetVirtualHosts() {
 		q := p.Item("virtual_hosts", i)
-		u.VirtualHosts = append(u.VirtualHosts, messageDecodeVirtualHost(dc, &u.meta, &q, x, v))
+		u.VirtualHosts = append(u.VirtualHosts, messageDecodeVirtualHost(dc, meta, &q, x, v))
 	}
 	if x, err := newHostTable(dc, u.VirtualHosts); err != nil {
 		v.AddError(p.Field("virtual_hosts"), err)
@@ -59,7 +61,7 @@ func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p
 	v *resource.Violations,
 ) VirtualHost {
 	var s VirtualHost
-	messageValidateVirtualHost(p, m, v)
+	messageValidateVirtualHost(dc, p, m, v)
 	s.Name = m.GetName()
 	s.Domains = m.GetDomains()
 	s.Routes = convert.Slice[Route](len(m.GetRoutes()))
@@ -79,7 +81,7 @@ func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p
 	}
 	if x := m.GetRetryPolicy(); x != nil {
 		q := p.Field("retry_policy")
-		s.Retry = new(messageDecodeRetryPolicy(dc, &q, x, v))
+		s.Retry = new(messageDecodeRetryPolicy(dc, meta, &q, x, v))
 	}
 	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
 		v.AddError(p.Field("typed_per_filter_config"), err)
@@ -105,7 +107,7 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 		return s
 	}
 	messageValidateRoute(dc, p, m, v)
-	s.Path = messageDecodePath(dc, p, m, v)
+	s.Path = messageDecodePath(dc, meta, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
 	s.Headers = convert.Slice[matcher.Header](len(m.GetMatch().GetHeaders()))
 	for i, x := range m.GetMatch().GetHeaders() {
@@ -127,7 +129,7 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	}
 	if x := m.GetRoute().GetRetryPolicy(); x != nil {
 		q := p.Field("route.retry_policy")
-		s.Retry = new(messageDecodeRetryPolicy(dc, &q, x, v))
+		s.Retry = new(messageDecodeRetryPolicy(dc, meta, &q, x, v))
 	}
 	if x, err := hashPolicies(dc, m.GetRoute().GetHashPolicy()); err != nil {
 		v.AddError(p.Field("route.hash_policy"), err)
@@ -153,15 +155,17 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 }
 
 // messageDecodePath returns the case that applies, or nil if none applies.
-func messageDecodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Path {
+func messageDecodePath(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Path {
 	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) {
-		return messageDecodePrefix(m)
+		return messageDecodePrefix(dc, meta, p, m, v)
 	}
 	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) {
-		return messageDecodeExact(m)
+		return messageDecodeExact(dc, meta, p, m, v)
 	}
 	if m.GetMatch().GetSafeRegex() != nil {
-		return messageDecodeRegex(dc, p, m, v)
+		return messageDecodeRegex(dc, meta, p, m, v)
 	}
 	return nil
 }
@@ -178,22 +182,22 @@ func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *res
 		return messageDecodeWeightedClusters(dc, meta, &q, x, v)
 	}
 	if convert.Is[*routev3.RouteAction_ClusterHeader](m.GetRoute().GetClusterSpecifier()) {
-		return messageDecodeClusterHeader(m)
+		return messageDecodeClusterHeader(dc, meta, p, m, v)
 	}
 	if convert.Is[*routev3.RouteAction_ClusterSpecifierPlugin](m.GetRoute().GetClusterSpecifier()) {
-		return messageDecodeSpecifier(m)
+		return messageDecodeSpecifier(dc, meta, p, m, v)
 	}
 	if m.GetRoute() != nil {
-		return messageDecodeOtherCluster(m)
+		return messageDecodeOtherCluster(dc, meta, p, m, v)
 	}
 	if m.GetNonForwardingAction() != nil {
-		return messageDecodeNonForwarding(m)
+		return messageDecodeNonForwarding(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // messageDecodeRetryPolicy reads one RetryPolicy.
-func messageDecodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy,
+func messageDecodeRetryPolicy(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *routev3.RetryPolicy,
 	v *resource.Violations,
 ) RetryPolicy {
 	var s RetryPolicy
@@ -213,21 +217,27 @@ func messageDecodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *r
 }
 
 // messageDecodePrefix reads one Prefix.
-func messageDecodePrefix(m *routev3.Route) Prefix {
+func messageDecodePrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
 	}
 }
 
 // messageDecodeExact reads one Exact.
-func messageDecodeExact(m *routev3.Route) Exact {
+func messageDecodeExact(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
 }
 
 // messageDecodeRegex reads one Regex.
-func messageDecodeRegex(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Regex {
+func messageDecodeRegex(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Regex {
 	var s Regex
 	if x, err := pathRegex(dc, m.GetMatch().GetSafeRegex().GetRegex()); err != nil {
 		v.AddError(p.Field("match.safe_regex.regex"), err)
@@ -252,7 +262,7 @@ func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Me
 	m *routev3.WeightedCluster, v *resource.Violations,
 ) WeightedClusters {
 	var s WeightedClusters
-	messageValidateWeightedClusters(p, m, v)
+	messageValidateWeightedClusters(dc, p, m, v)
 	s.Clusters = convert.Slice[WeightedCluster](len(m.GetClusters()))
 	for i, x := range m.GetClusters() {
 		q := p.Item("clusters", i)
@@ -269,26 +279,34 @@ func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Me
 }
 
 // messageDecodeClusterHeader reads one ClusterHeader.
-func messageDecodeClusterHeader(m *routev3.Route) ClusterHeader {
+func messageDecodeClusterHeader(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) ClusterHeader {
 	return ClusterHeader{
 		Name: m.GetRoute().GetClusterHeader(),
 	}
 }
 
 // messageDecodeSpecifier reads one Specifier.
-func messageDecodeSpecifier(m *routev3.Route) Specifier {
+func messageDecodeSpecifier(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) Specifier {
 	return Specifier{
 		Name: m.GetRoute().GetClusterSpecifierPlugin(),
 	}
 }
 
 // messageDecodeOtherCluster reads one OtherCluster.
-func messageDecodeOtherCluster(_ *routev3.Route) OtherCluster {
+func messageDecodeOtherCluster(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, _ *routev3.Route,
+	_ *resource.Violations,
+) OtherCluster {
 	return OtherCluster{}
 }
 
 // messageDecodeNonForwarding reads one NonForwarding.
-func messageDecodeNonForwarding(_ *routev3.Route) NonForwarding {
+func messageDecodeNonForwarding(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, _ *routev3.Route,
+	_ *resource.Violations,
+) NonForwarding {
 	return NonForwarding{}
 }
 
@@ -313,15 +331,18 @@ func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Met
 }
 
 // messageValidate checks the rules about one RouteConfiguration.
-func messageValidate(dc *resource.DecodeContext, m *routev3.RouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *routev3.RouteConfiguration,
+	v *resource.Violations,
+) {
 	if dc.Types.Profile() == resource.Envoy {
-		validateProfile(dc, p, m, v)
+		validateProfile(dc, *p, m, v)
 	}
 }
 
 // messageValidateVirtualHost checks the rules about one VirtualHost.
-func messageValidateVirtualHost(p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
+func messageValidateVirtualHost(_ *resource.DecodeContext, p *resource.Path, m *routev3.VirtualHost,
+	v *resource.Violations,
+) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
 	}
@@ -356,7 +377,9 @@ func messageValidateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m 
 }
 
 // messageValidateWeightedClusters checks the rules about one WeightedCluster.
-func messageValidateWeightedClusters(p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
+func messageValidateWeightedClusters(_ *resource.DecodeContext, p *resource.Path, m *routev3.WeightedCluster,
+	v *resource.Violations,
+) {
 	var sum uint64
 	for _, x := range m.GetClusters() {
 		sum += uint64(x.GetWeight().GetValue())

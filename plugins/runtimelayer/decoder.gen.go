@@ -23,8 +23,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(m)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -32,7 +33,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *wireRuntime) {
+func (u *Update) decode(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRuntime,
+	_ *resource.Violations,
+) {
 	if x := m.GetLayer(); x != nil {
 		u.Values = x.AsMap()
 	}

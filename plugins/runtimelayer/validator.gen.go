@@ -5,8 +5,7 @@ package runtimelayer
 import "github.com/xdsforge/xdsforge/framework/resource"
 
 // validate checks the rules about one Runtime.
-func validate(m *wireRuntime, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *wireRuntime, v *resource.Violations) {
 	if m.GetLayer() == nil {
 		v.Add(p.Field("layer"), nil, "must be set")
 	}

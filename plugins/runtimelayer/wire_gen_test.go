@@ -18,8 +18,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
-	u.messageDecode(m)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -27,15 +28,16 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(m *runtimev3.Runtime) {
+func (u *Update) messageDecode(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *runtimev3.Runtime,
+	_ *resource.Violations,
+) {
 	if x := m.GetLayer(); x != nil {
 		u.Values = x.AsMap()
 	}
 }
 
 // messageValidate checks the rules about one Runtime.
-func messageValidate(m *runtimev3.Runtime, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(_ *resource.DecodeContext, p *resource.Path, m *runtimev3.Runtime, v *resource.Violations) {
 	if m.GetLayer() == nil {
 		v.Add(p.Field("layer"), nil, "must be set")
 	}

@@ -24,8 +24,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -33,13 +34,14 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireScopedRouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireScopedRouteConfiguration, v *resource.Violations,
+) {
 	u.Key = convert.Slice[string](len(m.GetKey().GetFragments()))
 	for _, x := range wire.Each(m.GetKey().GetFragments()) {
 		u.Key = append(u.Key, x.GetStringKey())
 	}
-	u.Routes = decodeRoutes(dc, &u.meta, &p, m, v)
+	u.Routes = decodeRoutes(dc, meta, p, m, v)
 	u.OnDemand = m.GetOnDemand()
 }
 

@@ -9,22 +9,23 @@ import (
 )
 
 // validate checks the rules about one ScopedRouteConfiguration.
-func validate(m *wireScopedRouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) {
 	if convert.Count(m.GetRouteConfigurationName() != "", m.GetRouteConfiguration() != nil) != 1 {
-		v.Add(p, nil, "must have exactly one of route_configuration_name, route_configuration set")
+		v.Add(*p, nil, "must have exactly one of route_configuration_name, route_configuration set")
 	}
 	if x := m.GetKey().GetFragments(); len(x) == 0 {
 		v.Add(p.Field("key.fragments"), nil, "must not be empty")
 	}
 	for i, x := range wire.Each(m.GetKey().GetFragments()) {
 		q := p.Item("key.fragments", i)
-		validateKeyFragments(&q, x, v)
+		validateKeyFragments(dc, &q, x, v)
 	}
 }
 
 // validateKeyFragments checks the rules about one ScopedRouteConfiguration.Key.Fragment.
-func validateKeyFragments(p *resource.Path, m *wireScopedRouteConfigurationKeyFragment, v *resource.Violations) {
+func validateKeyFragments(_ *resource.DecodeContext, p *resource.Path, m *wireScopedRouteConfigurationKeyFragment,
+	v *resource.Violations,
+) {
 	if !m.hasType() {
 		v.Add(p.Field("type"), nil, "must be set")
 	}

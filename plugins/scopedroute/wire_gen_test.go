@@ -19,8 +19,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
-	u.messageDecode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -28,14 +29,14 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (
-	u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.ScopedRouteConfiguration, v *resource.Violations,
+) {
 	u.Key = convert.Slice[string](len(m.GetKey().GetFragments()))
 	for _, x := range m.GetKey().GetFragments() {
 		u.Key = append(u.Key, x.GetStringKey())
 	}
-	u.Routes = messageDecodeRoutes(dc, &u.meta, &p, m, v)
+	u.Routes = messageDecodeRoutes(dc, meta, p, m, v)
 	u.OnDemand = m.GetOnDemand()
 }
 
@@ -72,24 +73,25 @@ func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *res
 }
 
 // messageValidate checks the rules about one ScopedRouteConfiguration.
-func messageValidate(m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *routev3.ScopedRouteConfiguration,
+	v *resource.Violations,
+) {
 	if convert.Count(m.GetRouteConfigurationName() != "", m.GetRouteConfiguration() != nil) != 1 {
-		v.Add(p, nil, "must have exactly one of route_configuration_name, route_configuration set")
+		v.Add(*p, nil, "must have exactly one of route_configuration_name, route_configuration set")
 	}
 	if x := m.GetKey().GetFragments(); len(x) == 0 {
 		v.Add(p.Field("key.fragments"), nil, "must not be empty")
 	}
 	for i, x := range m.GetKey().GetFragments() {
 		q := p.Item("key.fragments", i)
-		messageValidateKeyFragments(&q, x, v)
+		messageValidateKeyFragments(dc, &q, x, v)
 	}
 }
 
 // messageValidateKeyFragments checks the rules about one
 // ScopedRouteConfiguration.Key.Fragment.
-func messageValidateKeyFragments(p *resource.Path, m *routev3.ScopedRouteConfiguration_Key_Fragment,
-	v *resource.Violations,
+func messageValidateKeyFragments(_ *resource.DecodeContext, p *resource.Path,
+	m *routev3.ScopedRouteConfiguration_Key_Fragment, v *resource.Violations,
 ) {
 	if m.GetType() == nil {
 		v.Add(p.Field("type"), nil, "must be set")

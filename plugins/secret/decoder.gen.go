@@ -24,8 +24,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -33,92 +34,100 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireSecret, v *resource.Violations) {
-	var p resource.Path // the message itself
-	u.Content = decodeContent(dc, &p, m, v)
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireSecret,
+	v *resource.Violations,
+) {
+	u.Content = decodeContent(dc, meta, p, m, v)
 }
 
 // decodeContent returns the case that applies, or nil if none applies.
-func decodeContent(dc *resource.DecodeContext, p *resource.Path, m *wireSecret, v *resource.Violations) Content {
+func decodeContent(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireSecret,
+	v *resource.Violations,
+) Content {
 	if x := m.GetTlsCertificate(); x != nil {
 		q := p.Field("tls_certificate")
-		return decodeCertificate(&q, x, v)
+		return decodeCertificate(dc, meta, &q, x, v)
 	}
 	if x := m.GetSessionTicketKeys(); x != nil {
 		q := p.Field("session_ticket_keys")
-		return decodeTicketKeys(dc, &q, x, v)
+		return decodeTicketKeys(dc, meta, &q, x, v)
 	}
 	if x := m.GetValidationContext(); x != nil {
 		q := p.Field("validation_context")
-		return decodeValidation(&q, x, v)
+		return decodeValidation(dc, meta, &q, x, v)
 	}
 	if x := m.GetGenericSecret(); x != nil {
 		q := p.Field("generic_secret")
-		return decodeGeneric(&q, x, v)
+		return decodeGeneric(dc, meta, &q, x, v)
 	}
 	return nil
 }
 
 // decodeCertificate reads one Certificate.
-func decodeCertificate(p *resource.Path, m *wireTlsCertificate, v *resource.Violations) Certificate {
+func decodeCertificate(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireTlsCertificate,
+	v *resource.Violations,
+) Certificate {
 	var s Certificate
 	if x := m.GetCertificateChain(); x != nil {
 		q := p.Field("certificate_chain")
-		s.Chain = new(decodeData(&q, x, v))
+		s.Chain = new(decodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetPrivateKey(); x != nil {
 		q := p.Field("private_key")
-		s.PrivateKey = new(decodeData(&q, x, v))
+		s.PrivateKey = new(decodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetPkcs12(); x != nil {
 		q := p.Field("pkcs12")
-		s.PKCS12 = new(decodeData(&q, x, v))
+		s.PKCS12 = new(decodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetPassword(); x != nil {
 		q := p.Field("password")
-		s.Password = new(decodeData(&q, x, v))
+		s.Password = new(decodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetOcspStaple(); x != nil {
 		q := p.Field("ocsp_staple")
-		s.OCSPStaple = new(decodeData(&q, x, v))
+		s.OCSPStaple = new(decodeData(dc, meta, &q, x, v))
 	}
 	s.WatchedDirectory = m.GetWatchedDirectory().GetPath()
 	return s
 }
 
 // decodeTicketKeys reads one TicketKeys.
-func decodeTicketKeys(dc *resource.DecodeContext, p *resource.Path, m *wireTlsSessionTicketKeys,
+func decodeTicketKeys(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireTlsSessionTicketKeys,
 	v *resource.Violations,
 ) TicketKeys {
 	var s TicketKeys
-	validateTicketKeys(p, m, v)
+	validateTicketKeys(dc, p, m, v)
 	s.Keys = wire.List[Data, wireDataSource](dc.Arena(), len(m.GetKeys()))
 	for i, x := range wire.Each(m.GetKeys()) {
 		q := p.Item("keys", i)
-		s.Keys = append(s.Keys, decodeData(&q, x, v))
+		s.Keys = append(s.Keys, decodeData(dc, meta, &q, x, v))
 	}
 	return s
 }
 
 // decodeValidation reads one Validation.
-func decodeValidation(p *resource.Path, m *wireCertificateValidationContext, v *resource.Violations) Validation {
+func decodeValidation(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *wireCertificateValidationContext, v *resource.Violations,
+) Validation {
 	var s Validation
 	if x := m.GetTrustedCa(); x != nil {
 		q := p.Field("trusted_ca")
-		s.TrustedCA = new(decodeData(&q, x, v))
+		s.TrustedCA = new(decodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetSystemRootCerts(); x != nil {
-		s.SystemRoots = new(decodeSystemRoots(x))
+		q := p.Field("system_root_certs")
+		s.SystemRoots = new(decodeSystemRoots(dc, meta, &q, x, v))
 	}
 	if x := m.GetCaCertificateProviderInstance(); x != nil {
 		q := p.Field("ca_certificate_provider_instance")
-		s.Provider = new(decodeProvider(&q, x, v))
+		s.Provider = new(decodeProvider(dc, meta, &q, x, v))
 	}
 	s.SPKI = m.GetVerifyCertificateSpki()
 	s.Hashes = m.GetVerifyCertificateHash()
 	if x := m.GetCrl(); x != nil {
 		q := p.Field("crl")
-		s.CRL = new(decodeData(&q, x, v))
+		s.CRL = new(decodeData(dc, meta, &q, x, v))
 	}
 	s.AllowExpired = m.GetAllowExpiredCertificate()
 	if x := m.GetMaxVerifyDepth(); x != nil {
@@ -128,82 +137,100 @@ func decodeValidation(p *resource.Path, m *wireCertificateValidationContext, v *
 }
 
 // decodeGeneric reads one Generic.
-func decodeGeneric(p *resource.Path, m *wireGenericSecret, v *resource.Violations) Generic {
+func decodeGeneric(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireGenericSecret,
+	v *resource.Violations,
+) Generic {
 	var s Generic
 	if x := m.GetSecret(); x != nil {
 		q := p.Field("secret")
-		s.Secret = new(decodeData(&q, x, v))
+		s.Secret = new(decodeData(dc, meta, &q, x, v))
 	}
 	s.Secrets = convert.Map[string, Data](len(m.GetSecrets()))
 	for key, x := range convert.Sorted(m.GetSecrets()) {
 		q := p.Field(convert.Entry("secrets", key))
-		s.Secrets[key] = decodeData(&q, x, v)
+		s.Secrets[key] = decodeData(dc, meta, &q, x, v)
 	}
 	return s
 }
 
 // decodeData reads one Data.
-func decodeData(p *resource.Path, m *wireDataSource, v *resource.Violations) Data {
+func decodeData(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireDataSource,
+	v *resource.Violations,
+) Data {
 	var s Data
-	validateData(p, m, v)
-	s.Source = decodeSource(m)
+	validateData(dc, p, m, v)
+	s.Source = decodeSource(dc, meta, p, m, v)
 	return s
 }
 
 // decodeSource returns the case that applies, or nil if none applies.
-func decodeSource(m *wireDataSource) Source {
+func decodeSource(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireDataSource,
+	v *resource.Violations,
+) Source {
 	if m.hasInlineBytes() {
-		return decodeBytes(m)
+		return decodeBytes(dc, meta, p, m, v)
 	}
 	if m.hasInlineString() {
-		return decodeText(m)
+		return decodeText(dc, meta, p, m, v)
 	}
 	if m.hasFilename() {
-		return decodeFile(m)
+		return decodeFile(dc, meta, p, m, v)
 	}
 	if m.hasEnvironmentVariable() {
-		return decodeVariable(m)
+		return decodeVariable(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // decodeSystemRoots reads one SystemRoots.
-func decodeSystemRoots(_ *wireCertificateValidationContextSystemRootCerts) SystemRoots {
+func decodeSystemRoots(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path,
+	_ *wireCertificateValidationContextSystemRootCerts, _ *resource.Violations,
+) SystemRoots {
 	return SystemRoots{}
 }
 
 // decodeProvider reads one Provider.
-func decodeProvider(p *resource.Path, m *wireCertificateProviderPluginInstance, v *resource.Violations) Provider {
+func decodeProvider(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path,
+	m *wireCertificateProviderPluginInstance, v *resource.Violations,
+) Provider {
 	var s Provider
-	validateProvider(p, m, v)
+	validateProvider(dc, p, m, v)
 	s.Instance = m.GetInstanceName()
 	s.Certificate = m.GetCertificateName()
 	return s
 }
 
 // decodeBytes reads one Bytes.
-func decodeBytes(m *wireDataSource) Bytes {
+func decodeBytes(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireDataSource,
+	_ *resource.Violations,
+) Bytes {
 	return Bytes{
 		Value: m.GetInlineBytes(),
 	}
 }
 
 // decodeText reads one Text.
-func decodeText(m *wireDataSource) Text {
+func decodeText(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireDataSource,
+	_ *resource.Violations,
+) Text {
 	return Text{
 		Value: m.GetInlineString(),
 	}
 }
 
 // decodeFile reads one File.
-func decodeFile(m *wireDataSource) File {
+func decodeFile(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireDataSource,
+	_ *resource.Violations,
+) File {
 	return File{
 		Path: m.GetFilename(),
 	}
 }
 
 // decodeVariable reads one Variable.
-func decodeVariable(m *wireDataSource) Variable {
+func decodeVariable(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireDataSource,
+	_ *resource.Violations,
+) Variable {
 	return Variable{
 		Name: m.GetEnvironmentVariable(),
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 // validate checks the rules about one Secret.
-func validate(m *wireSecret, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *wireSecret, v *resource.Violations) {
 	if !m.hasType() {
 		v.Add(p.Field("type"), nil, "must be set")
 	}
@@ -30,14 +29,16 @@ func validate(m *wireSecret, v *resource.Violations) {
 }
 
 // validateTicketKeys checks the rules about one TlsSessionTicketKeys.
-func validateTicketKeys(p *resource.Path, m *wireTlsSessionTicketKeys, v *resource.Violations) {
+func validateTicketKeys(_ *resource.DecodeContext, p *resource.Path, m *wireTlsSessionTicketKeys,
+	v *resource.Violations,
+) {
 	if x := m.GetKeys(); len(x) == 0 {
 		v.Add(p.Field("keys"), nil, "must not be empty")
 	}
 }
 
 // validateData checks the rules about one DataSource.
-func validateData(p *resource.Path, m *wireDataSource, v *resource.Violations) {
+func validateData(_ *resource.DecodeContext, p *resource.Path, m *wireDataSource, v *resource.Violations) {
 	if !m.hasSpecifier() {
 		v.Add(p.Field("specifier"), nil, "must be set")
 	}
@@ -50,7 +51,9 @@ func validateData(p *resource.Path, m *wireDataSource, v *resource.Violations) {
 }
 
 // validateProvider checks the rules about one CertificateProviderPluginInstance.
-func validateProvider(p *resource.Path, m *wireCertificateProviderPluginInstance, v *resource.Violations) {
+func validateProvider(_ *resource.DecodeContext, p *resource.Path, m *wireCertificateProviderPluginInstance,
+	v *resource.Violations,
+) {
 	if m.GetInstanceName() == "" {
 		v.Add(p.Field("instance_name"), "", "must be set")
 	}

@@ -20,8 +20,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
-	u.messageDecode(m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -29,92 +30,100 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(m *tlsv3.Secret, v *resource.Violations) {
-	var p resource.Path // the message itself
-	u.Content = messageDecodeContent(&p, m, v)
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *tlsv3.Secret,
+	v *resource.Violations,
+) {
+	u.Content = messageDecodeContent(dc, meta, p, m, v)
 }
 
 // messageDecodeContent returns the case that applies, or nil if none applies.
-func messageDecodeContent(p *resource.Path, m *tlsv3.Secret, v *resource.Violations) Content {
+func messageDecodeContent(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *tlsv3.Secret,
+	v *resource.Violations,
+) Content {
 	if x := m.GetTlsCertificate(); x != nil {
 		q := p.Field("tls_certificate")
-		return messageDecodeCertificate(&q, x, v)
+		return messageDecodeCertificate(dc, meta, &q, x, v)
 	}
 	if x := m.GetSessionTicketKeys(); x != nil {
 		q := p.Field("session_ticket_keys")
-		return messageDecodeTicketKeys(&q, x, v)
+		return messageDecodeTicketKeys(dc, meta, &q, x, v)
 	}
 	if x := m.GetValidationContext(); x != nil {
 		q := p.Field("validation_context")
-		return messageDecodeValidation(&q, x, v)
+		return messageDecodeValidation(dc, meta, &q, x, v)
 	}
 	if x := m.GetGenericSecret(); x != nil {
 		q := p.Field("generic_secret")
-		return messageDecodeGeneric(&q, x, v)
+		return messageDecodeGeneric(dc, meta, &q, x, v)
 	}
 	return nil
 }
 
 // messageDecodeCertificate reads one Certificate.
-func messageDecodeCertificate(p *resource.Path, m *tlsv3.TlsCertificate, v *resource.Violations) Certificate {
+func messageDecodeCertificate(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *tlsv3.TlsCertificate, v *resource.Violations,
+) Certificate {
 	var s Certificate
 	if x := m.GetCertificateChain(); x != nil {
 		q := p.Field("certificate_chain")
-		s.Chain = new(messageDecodeData(&q, x, v))
+		s.Chain = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetPrivateKey(); x != nil {
 		q := p.Field("private_key")
-		s.PrivateKey = new(messageDecodeData(&q, x, v))
+		s.PrivateKey = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetPkcs12(); x != nil {
 		q := p.Field("pkcs12")
-		s.PKCS12 = new(messageDecodeData(&q, x, v))
+		s.PKCS12 = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetPassword(); x != nil {
 		q := p.Field("password")
-		s.Password = new(messageDecodeData(&q, x, v))
+		s.Password = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetOcspStaple(); x != nil {
 		q := p.Field("ocsp_staple")
-		s.OCSPStaple = new(messageDecodeData(&q, x, v))
+		s.OCSPStaple = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	s.WatchedDirectory = m.GetWatchedDirectory().GetPath()
 	return s
 }
 
 // messageDecodeTicketKeys reads one TicketKeys.
-func messageDecodeTicketKeys(p *resource.Path, m *tlsv3.TlsSessionTicketKeys, v *resource.Violations) TicketKeys {
+func messageDecodeTicketKeys(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *tlsv3.TlsSessionTicketKeys, v *resource.Violations,
+) TicketKeys {
 	var s TicketKeys
-	messageValidateTicketKeys(p, m, v)
+	messageValidateTicketKeys(dc, p, m, v)
 	s.Keys = convert.Slice[Data](len(m.GetKeys()))
 	for i, x := range m.GetKeys() {
 		q := p.Item("keys", i)
-		s.Keys = append(s.Keys, messageDecodeData(&q, x, v))
+		s.Keys = append(s.Keys, messageDecodeData(dc, meta, &q, x, v))
 	}
 	return s
 }
 
 // messageDecodeValidation reads one Validation.
-func messageDecodeValidation(p *resource.Path, m *tlsv3.CertificateValidationContext,
-	v *resource.Violations,
+func messageDecodeValidation(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *tlsv3.CertificateValidationContext, v *resource.Violations,
 ) Validation {
 	var s Validation
 	if x := m.GetTrustedCa(); x != nil {
 		q := p.Field("trusted_ca")
-		s.TrustedCA = new(messageDecodeData(&q, x, v))
+		s.TrustedCA = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	if x := m.GetSystemRootCerts(); x != nil {
-		s.SystemRoots = new(messageDecodeSystemRoots(x))
+		q := p.Field("system_root_certs")
+		s.SystemRoots = new(messageDecodeSystemRoots(dc, meta, &q, x, v))
 	}
 	if x := m.GetCaCertificateProviderInstance(); x != nil {
 		q := p.Field("ca_certificate_provider_instance")
-		s.Provider = new(messageDecodeProvider(&q, x, v))
+		s.Provider = new(messageDecodeProvider(dc, meta, &q, x, v))
 	}
 	s.SPKI = m.GetVerifyCertificateSpki()
 	s.Hashes = m.GetVerifyCertificateHash()
 	if x := m.GetCrl(); x != nil {
 		q := p.Field("crl")
-		s.CRL = new(messageDecodeData(&q, x, v))
+		s.CRL = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	s.AllowExpired = m.GetAllowExpiredCertificate()
 	if x := m.GetMaxVerifyDepth(); x != nil {
@@ -124,92 +133,107 @@ func messageDecodeValidation(p *resource.Path, m *tlsv3.CertificateValidationCon
 }
 
 // messageDecodeGeneric reads one Generic.
-func messageDecodeGeneric(p *resource.Path, m *tlsv3.GenericSecret, v *resource.Violations) Generic {
+func messageDecodeGeneric(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *tlsv3.GenericSecret,
+	v *resource.Violations,
+) Generic {
 	var s Generic
 	if x := m.GetSecret(); x != nil {
 		q := p.Field("secret")
-		s.Secret = new(messageDecodeData(&q, x, v))
+		s.Secret = new(messageDecodeData(dc, meta, &q, x, v))
 	}
 	s.Secrets = convert.Map[string, Data](len(m.GetSecrets()))
 	for key, x := range convert.Sorted(m.GetSecrets()) {
 		q := p.Field(convert.Entry("secrets", key))
-		s.Secrets[key] = messageDecodeData(&q, x, v)
+		s.Secrets[key] = messageDecodeData(dc, meta, &q, x, v)
 	}
 	return s
 }
 
 // messageDecodeData reads one Data.
-func messageDecodeData(p *resource.Path, m *corev3.DataSource, v *resource.Violations) Data {
+func messageDecodeData(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *corev3.DataSource,
+	v *resource.Violations,
+) Data {
 	var s Data
-	messageValidateData(p, m, v)
-	s.Source = messageDecodeSource(m)
+	messageValidateData(dc, p, m, v)
+	s.Source = messageDecodeSource(dc, meta, p, m, v)
 	return s
 }
 
 // messageDecodeSource returns the case that applies, or nil if none applies.
-func messageDecodeSource(m *corev3.DataSource) Source {
+func messageDecodeSource(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *corev3.DataSource,
+	v *resource.Violations,
+) Source {
 	if convert.Is[*corev3.DataSource_InlineBytes](m.GetSpecifier()) {
-		return messageDecodeBytes(m)
+		return messageDecodeBytes(dc, meta, p, m, v)
 	}
 	if convert.Is[*corev3.DataSource_InlineString](m.GetSpecifier()) {
-		return messageDecodeText(m)
+		return messageDecodeText(dc, meta, p, m, v)
 	}
 	if convert.Is[*corev3.DataSource_Filename](m.GetSpecifier()) {
-		return messageDecodeFile(m)
+		return messageDecodeFile(dc, meta, p, m, v)
 	}
 	if convert.Is[*corev3.DataSource_EnvironmentVariable](m.GetSpecifier()) {
-		return messageDecodeVariable(m)
+		return messageDecodeVariable(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // messageDecodeSystemRoots reads one SystemRoots.
-func messageDecodeSystemRoots(_ *tlsv3.CertificateValidationContext_SystemRootCerts) SystemRoots {
+func messageDecodeSystemRoots(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path,
+	_ *tlsv3.CertificateValidationContext_SystemRootCerts, _ *resource.Violations,
+) SystemRoots {
 	return SystemRoots{}
 }
 
 // messageDecodeProvider reads one Provider.
-func messageDecodeProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance,
-	v *resource.Violations,
+func messageDecodeProvider(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path,
+	m *tlsv3.CertificateProviderPluginInstance, v *resource.Violations,
 ) Provider {
 	var s Provider
-	messageValidateProvider(p, m, v)
+	messageValidateProvider(dc, p, m, v)
 	s.Instance = m.GetInstanceName()
 	s.Certificate = m.GetCertificateName()
 	return s
 }
 
 // messageDecodeBytes reads one Bytes.
-func messageDecodeBytes(m *corev3.DataSource) Bytes {
+func messageDecodeBytes(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *corev3.DataSource,
+	_ *resource.Violations,
+) Bytes {
 	return Bytes{
 		Value: m.GetInlineBytes(),
 	}
 }
 
 // messageDecodeText reads one Text.
-func messageDecodeText(m *corev3.DataSource) Text {
+func messageDecodeText(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *corev3.DataSource,
+	_ *resource.Violations,
+) Text {
 	return Text{
 		Value: m.GetInlineString(),
 	}
 }
 
 // messageDecodeFile reads one File.
-func messageDecodeFile(m *corev3.DataSource) File {
+func messageDecodeFile(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *corev3.DataSource,
+	_ *resource.Violations,
+) File {
 	return File{
 		Path: m.GetFilename(),
 	}
 }
 
 // messageDecodeVariable reads one Variable.
-func messageDecodeVariable(m *corev3.DataSource) Variable {
+func messageDecodeVariable(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *corev3.DataSource,
+	_ *resource.Violations,
+) Variable {
 	return Variable{
 		Name: m.GetEnvironmentVariable(),
 	}
 }
 
 // messageValidate checks the rules about one Secret.
-func messageValidate(m *tlsv3.Secret, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(_ *resource.DecodeContext, p *resource.Path, m *tlsv3.Secret, v *resource.Violations) {
 	if m.GetType() == nil {
 		v.Add(p.Field("type"), nil, "must be set")
 	}
@@ -230,14 +254,16 @@ func messageValidate(m *tlsv3.Secret, v *resource.Violations) {
 }
 
 // messageValidateTicketKeys checks the rules about one TlsSessionTicketKeys.
-func messageValidateTicketKeys(p *resource.Path, m *tlsv3.TlsSessionTicketKeys, v *resource.Violations) {
+func messageValidateTicketKeys(_ *resource.DecodeContext, p *resource.Path, m *tlsv3.TlsSessionTicketKeys,
+	v *resource.Violations,
+) {
 	if x := m.GetKeys(); len(x) == 0 {
 		v.Add(p.Field("keys"), nil, "must not be empty")
 	}
 }
 
 // messageValidateData checks the rules about one DataSource.
-func messageValidateData(p *resource.Path, m *corev3.DataSource, v *resource.Violations) {
+func messageValidateData(_ *resource.DecodeContext, p *resource.Path, m *corev3.DataSource, v *resource.Violations) {
 	if m.GetSpecifier() == nil {
 		v.Add(p.Field("specifier"), nil, "must be set")
 	}
@@ -250,7 +276,9 @@ func messageValidateData(p *resource.Path, m *corev3.DataSource, v *resource.Vio
 }
 
 // messageValidateProvider checks the rules about one CertificateProviderPluginInstance.
-func messageValidateProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance, v *resource.Violations) {
+func messageValidateProvider(_ *resource.DecodeContext, p *resource.Path, m *tlsv3.CertificateProviderPluginInstance,
+	v *resource.Violations,
+) {
 	if m.GetInstanceName() == "" {
 		v.Add(p.Field("instance_name"), "", "must be set")
 	}

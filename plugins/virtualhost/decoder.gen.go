@@ -18,8 +18,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -27,15 +28,16 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *wireVirtualHost, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireVirtualHost,
+	v *resource.Violations,
+) {
 	u.Label = m.GetName()
 	u.Domains = m.GetDomains()
 	u.RequireTLS = decodeRequireTLS(p.Field("require_tls"), m.GetRequireTls(), v)
 	u.Routes = wire.List[Route, wireRoute](dc.Arena(), len(m.GetRoutes()))
 	for i, x := range wire.Each(m.GetRoutes()) {
 		q := p.Item("routes", i)
-		decodeRoute(wire.Add(&u.Routes), dc, &u.meta, &q, x, v)
+		decodeRoute(wire.Add(&u.Routes), dc, meta, &q, x, v)
 	}
 }
 
@@ -43,26 +45,28 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireVirtualHost, v *resou
 func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
 	v *resource.Violations,
 ) {
-	validateRoute(p, m, v)
+	validateRoute(dc, p, m, v)
 	s.Name = m.GetName()
-	s.Path = decodePath(m)
+	s.Path = decodePath(dc, meta, p, m, v)
 	s.CaseSensitive = m.GetMatch().GetCaseSensitive().Or(true)
 	s.Action = decodeAction(dc, meta, p, m, v)
 }
 
 // decodePath returns the case that applies, or nil if none applies.
-func decodePath(m *wireRoute) Path {
+func decodePath(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute,
+	v *resource.Violations,
+) Path {
 	if x := m.GetMatch(); x.hasPrefix() && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
 		x.GetRuntimeFraction() == nil {
-		return decodePrefix(m)
+		return decodePrefix(dc, meta, p, m, v)
 	}
 	if x := m.GetMatch(); x.hasPath() && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
 		x.GetRuntimeFraction() == nil {
-		return decodeExact(m)
+		return decodeExact(dc, meta, p, m, v)
 	}
 	if x := m.GetMatch(); x.GetSafeRegex() != nil && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
 		x.GetRuntimeFraction() == nil {
-		return decodeRegex(m)
+		return decodeRegex(dc, meta, p, m, v)
 	}
 	return nil
 }
@@ -80,27 +84,33 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 	}
 	if x := m.GetDirectResponse(); x != nil {
 		q := p.Field("direct_response")
-		return decodeResponse(&q, x, v)
+		return decodeResponse(dc, meta, &q, x, v)
 	}
 	return nil
 }
 
 // decodePrefix reads one Prefix.
-func decodePrefix(m *wireRoute) Prefix {
+func decodePrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
 	}
 }
 
 // decodeExact reads one Exact.
-func decodeExact(m *wireRoute) Exact {
+func decodeExact(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
 }
 
 // decodeRegex reads one Regex.
-func decodeRegex(m *wireRoute) Regex {
+func decodeRegex(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) Regex {
 	return Regex{
 		Value: m.GetMatch().GetSafeRegex().GetRegex(),
 	}
@@ -121,7 +131,7 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 	v *resource.Violations,
 ) WeightedClusters {
 	var s WeightedClusters
-	validateWeightedClusters(p, m, v)
+	validateWeightedClusters(dc, p, m, v)
 	s.Clusters = wire.List[WeightedCluster, wireWeightedClusterClusterWeight](dc.Arena(), len(m.GetClusters()))
 	for i, x := range wire.Each(m.GetClusters()) {
 		q := p.Item("clusters", i)
@@ -133,9 +143,11 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 }
 
 // decodeResponse reads one Response.
-func decodeResponse(p *resource.Path, m *wireDirectResponseAction, v *resource.Violations) Response {
+func decodeResponse(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *wireDirectResponseAction,
+	v *resource.Violations,
+) Response {
 	var s Response
-	validateResponse(p, m, v)
+	validateResponse(dc, p, m, v)
 	s.Status = m.GetStatus()
 	s.Body = m.GetBody().GetInlineString()
 	return s

@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one VirtualHost.
-func validate(m *wireVirtualHost, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
 	}
@@ -24,7 +23,7 @@ func validate(m *wireVirtualHost, v *resource.Violations) {
 }
 
 // validateRoute checks the rules about one Route.
-func validateRoute(p *resource.Path, m *wireRoute, v *resource.Violations) {
+func validateRoute(_ *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) {
 	if !m.GetMatch().hasPathSpecifier() {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set")
 	}
@@ -34,7 +33,9 @@ func validateRoute(p *resource.Path, m *wireRoute, v *resource.Violations) {
 }
 
 // validateWeightedClusters checks the rules about one WeightedCluster.
-func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resource.Violations) {
+func validateWeightedClusters(_ *resource.DecodeContext, p *resource.Path, m *wireWeightedCluster,
+	v *resource.Violations,
+) {
 	var sum uint64
 	for _, x := range wire.Each(m.GetClusters()) {
 		sum += uint64(x.GetWeight().GetValue())
@@ -45,7 +46,9 @@ func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resou
 }
 
 // validateResponse checks the rules about one DirectResponseAction.
-func validateResponse(p *resource.Path, m *wireDirectResponseAction, v *resource.Violations) {
+func validateResponse(_ *resource.DecodeContext, p *resource.Path, m *wireDirectResponseAction,
+	v *resource.Violations,
+) {
 	if x := m.GetStatus(); x < 200 || x > 599 {
 		v.Add(p.Field("status"), x, "must be between 200 and 599")
 	}

@@ -19,8 +19,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
-	u.messageDecode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
+	u.messageDecode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -28,15 +29,16 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.VirtualHost, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *routev3.VirtualHost, v *resource.Violations,
+) {
 	u.Label = m.GetName()
 	u.Domains = m.GetDomains()
 	u.RequireTLS = messageDecodeRequireTLS(p.Field("require_tls"), m.GetRequireTls(), v)
 	u.Routes = convert.Slice[Route](len(m.GetRoutes()))
 	for i, x := range m.GetRoutes() {
 		q := p.Item("routes", i)
-		u.Routes = append(u.Routes, messageDecodeRoute(dc, &u.meta, &q, x, v))
+		u.Routes = append(u.Routes, messageDecodeRoute(dc, meta, &q, x, v))
 	}
 }
 
@@ -45,27 +47,29 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	v *resource.Violations,
 ) Route {
 	var s Route
-	messageValidateRoute(p, m, v)
+	messageValidateRoute(dc, p, m, v)
 	s.Name = m.GetName()
-	s.Path = messageDecodePath(m)
+	s.Path = messageDecodePath(dc, meta, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
 	s.Action = messageDecodeAction(dc, meta, p, m, v)
 	return s
 }
 
 // messageDecodePath returns the case that applies, or nil if none applies.
-func messageDecodePath(m *routev3.Route) Path {
+func messageDecodePath(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route,
+	v *resource.Violations,
+) Path {
 	if x := m.GetMatch(); convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) && len(x.GetHeaders()) == 0 &&
 		len(x.GetQueryParameters()) == 0 && x.GetRuntimeFraction() == nil {
-		return messageDecodePrefix(m)
+		return messageDecodePrefix(dc, meta, p, m, v)
 	}
 	if x := m.GetMatch(); convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && len(x.GetHeaders()) == 0 &&
 		len(x.GetQueryParameters()) == 0 && x.GetRuntimeFraction() == nil {
-		return messageDecodeExact(m)
+		return messageDecodeExact(dc, meta, p, m, v)
 	}
 	if x := m.GetMatch(); x.GetSafeRegex() != nil && len(x.GetHeaders()) == 0 && len(x.GetQueryParameters()) == 0 &&
 		x.GetRuntimeFraction() == nil {
-		return messageDecodeRegex(m)
+		return messageDecodeRegex(dc, meta, p, m, v)
 	}
 	return nil
 }
@@ -83,27 +87,33 @@ func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *res
 	}
 	if x := m.GetDirectResponse(); x != nil {
 		q := p.Field("direct_response")
-		return messageDecodeResponse(&q, x, v)
+		return messageDecodeResponse(dc, meta, &q, x, v)
 	}
 	return nil
 }
 
 // messageDecodePrefix reads one Prefix.
-func messageDecodePrefix(m *routev3.Route) Prefix {
+func messageDecodePrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
 	}
 }
 
 // messageDecodeExact reads one Exact.
-func messageDecodeExact(m *routev3.Route) Exact {
+func messageDecodeExact(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
 }
 
 // messageDecodeRegex reads one Regex.
-func messageDecodeRegex(m *routev3.Route) Regex {
+func messageDecodeRegex(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) Regex {
 	return Regex{
 		Value: m.GetMatch().GetSafeRegex().GetRegex(),
 	}
@@ -124,7 +134,7 @@ func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Me
 	m *routev3.WeightedCluster, v *resource.Violations,
 ) WeightedClusters {
 	var s WeightedClusters
-	messageValidateWeightedClusters(p, m, v)
+	messageValidateWeightedClusters(dc, p, m, v)
 	s.Clusters = convert.Slice[WeightedCluster](len(m.GetClusters()))
 	for i, x := range m.GetClusters() {
 		q := p.Item("clusters", i)
@@ -136,9 +146,11 @@ func messageDecodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Me
 }
 
 // messageDecodeResponse reads one Response.
-func messageDecodeResponse(p *resource.Path, m *routev3.DirectResponseAction, v *resource.Violations) Response {
+func messageDecodeResponse(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path,
+	m *routev3.DirectResponseAction, v *resource.Violations,
+) Response {
 	var s Response
-	messageValidateResponse(p, m, v)
+	messageValidateResponse(dc, p, m, v)
 	s.Status = m.GetStatus()
 	s.Body = m.GetBody().GetInlineString()
 	return s
@@ -171,8 +183,7 @@ func messageDecodeRequireTLS(p resource.Path, x routev3.VirtualHost_TlsRequireme
 }
 
 // messageValidate checks the rules about one VirtualHost.
-func messageValidate(m *routev3.VirtualHost, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(_ *resource.DecodeContext, p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
 	}
@@ -186,7 +197,7 @@ func messageValidate(m *routev3.VirtualHost, v *resource.Violations) {
 }
 
 // messageValidateRoute checks the rules about one Route.
-func messageValidateRoute(p *resource.Path, m *routev3.Route, v *resource.Violations) {
+func messageValidateRoute(_ *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) {
 	if m.GetMatch().GetPathSpecifier() == nil {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set")
 	}
@@ -196,7 +207,9 @@ func messageValidateRoute(p *resource.Path, m *routev3.Route, v *resource.Violat
 }
 
 // messageValidateWeightedClusters checks the rules about one WeightedCluster.
-func messageValidateWeightedClusters(p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
+func messageValidateWeightedClusters(_ *resource.DecodeContext, p *resource.Path, m *routev3.WeightedCluster,
+	v *resource.Violations,
+) {
 	var sum uint64
 	for _, x := range m.GetClusters() {
 		sum += uint64(x.GetWeight().GetValue())
@@ -207,7 +220,9 @@ func messageValidateWeightedClusters(p *resource.Path, m *routev3.WeightedCluste
 }
 
 // messageValidateResponse checks the rules about one DirectResponseAction.
-func messageValidateResponse(p *resource.Path, m *routev3.DirectResponseAction, v *resource.Violations) {
+func messageValidateResponse(_ *resource.DecodeContext, p *resource.Path, m *routev3.DirectResponseAction,
+	v *resource.Violations,
+) {
 	if x := m.GetStatus(); x < 200 || x > 599 {
 		v.Add(p.Field("status"), x, "must be between 200 and 599")
 	}

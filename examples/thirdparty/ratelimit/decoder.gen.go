@@ -32,8 +32,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if v.Err() == nil {
 		withinLimit(dc, u, v)
 	}
@@ -44,23 +45,24 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *ratelimitpb.Policy, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Policy,
+	v *resource.Violations,
+) {
 	if x := m.GetLimit(); x != nil {
 		q := p.Field("limit")
-		u.Limit = decodeLimit(&q, x, v)
+		u.Limit = decodeLimit(dc, meta, &q, x, v)
 	}
 	u.Methods = convert.Map[string, Limit](len(m.GetMethods()))
 	for key, x := range convert.Sorted(m.GetMethods()) {
 		q := p.Field(convert.Entry("methods", key))
-		u.Methods[key] = decodeLimit(&q, x, v)
+		u.Methods[key] = decodeLimit(dc, meta, &q, x, v)
 	}
 	u.Callers = convert.Slice[Caller](len(m.GetCallers()))
 	for i, x := range m.GetCallers() {
 		q := p.Item("callers", i)
-		u.Callers = append(u.Callers, decodeCaller(dc, &q, x, v))
+		u.Callers = append(u.Callers, decodeCaller(dc, meta, &q, x, v))
 	}
-	u.Excess = decodeExcess(dc, &u.meta, &p, m, v)
+	u.Excess = decodeExcess(dc, meta, p, m, v)
 }
 
 // decodeExcess returns the case that applies, or nil if none applies.
@@ -69,18 +71,20 @@ func decodeExcess(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 ) Excess {
 	if x := m.GetQueue(); x != nil {
 		q := p.Field("queue")
-		return decodeQueue(&q, x, v)
+		return decodeQueue(dc, meta, &q, x, v)
 	}
 	if convert.Is[*ratelimitpb.Policy_OverflowCluster](m.GetExcess()) {
 		return decodeOverflow(dc, meta, p, m, v)
 	}
-	return decodeReject(p, m, v)
+	return decodeReject(dc, meta, p, m, v)
 }
 
 // decodeLimit reads one Limit.
-func decodeLimit(p *resource.Path, m *ratelimitpb.Limit, v *resource.Violations) Limit {
+func decodeLimit(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *ratelimitpb.Limit,
+	v *resource.Violations,
+) Limit {
 	var s Limit
-	validateLimit(p, m, v)
+	validateLimit(dc, p, m, v)
 	s.PerSecond = convert.Or(m.GetPerSecond(), 100)
 	s.Burst = 10
 	if m.Burst != nil {
@@ -90,9 +94,11 @@ func decodeLimit(p *resource.Path, m *ratelimitpb.Limit, v *resource.Violations)
 }
 
 // decodeCaller reads one Caller.
-func decodeCaller(dc *resource.DecodeContext, p *resource.Path, m *ratelimitpb.Caller, v *resource.Violations) Caller {
+func decodeCaller(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Caller,
+	v *resource.Violations,
+) Caller {
 	var s Caller
-	validateCaller(p, m, v)
+	validateCaller(dc, p, m, v)
 	if x, err := identity(dc, m.GetIdentity()); err != nil {
 		v.AddError(p.Field("identity"), err)
 	} else {
@@ -100,14 +106,16 @@ func decodeCaller(dc *resource.DecodeContext, p *resource.Path, m *ratelimitpb.C
 	}
 	if x := m.GetLimit(); x != nil {
 		q := p.Field("limit")
-		s.Limit = decodeLimit(&q, x, v)
+		s.Limit = decodeLimit(dc, meta, &q, x, v)
 	}
 	s.Kind = decodeKind(p.Field("kind"), m.GetKind(), v)
 	return s
 }
 
 // decodeQueue reads one Queue.
-func decodeQueue(p *resource.Path, m *ratelimitpb.Queue, v *resource.Violations) Queue {
+func decodeQueue(_ *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *ratelimitpb.Queue,
+	v *resource.Violations,
+) Queue {
 	var s Queue
 	s.Timeout = time.Second
 	if x := m.GetTimeout(); x != nil {
@@ -127,7 +135,9 @@ func decodeOverflow(dc *resource.DecodeContext, meta *resource.Meta, p *resource
 }
 
 // decodeReject reads one Reject.
-func decodeReject(p *resource.Path, m *ratelimitpb.Policy, v *resource.Violations) Reject {
+func decodeReject(_ *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *ratelimitpb.Policy,
+	v *resource.Violations,
+) Reject {
 	return Reject{
 		RetryAfter: convert.Duration(p.Field("reject.retry_after"), m.GetReject().GetRetryAfter(), v),
 	}

@@ -11,8 +11,7 @@ import (
 )
 
 // validate checks the rules about one Policy.
-func validate(m *ratelimitpb.Policy, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *ratelimitpb.Policy, v *resource.Violations) {
 	if m.GetLimit() == nil {
 		v.Add(p.Field("limit"), nil, "must be set")
 	}
@@ -30,7 +29,7 @@ func validate(m *ratelimitpb.Policy, v *resource.Violations) {
 }
 
 // validateLimit checks the rules about one Limit.
-func validateLimit(p *resource.Path, m *ratelimitpb.Limit, v *resource.Violations) {
+func validateLimit(_ *resource.DecodeContext, p *resource.Path, m *ratelimitpb.Limit, v *resource.Violations) {
 	if x := m.GetPerSecond(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("per_second"), x.GetValue(), "must be at least 1")
 	}
@@ -40,7 +39,7 @@ func validateLimit(p *resource.Path, m *ratelimitpb.Limit, v *resource.Violation
 }
 
 // validateCaller checks the rules about one Caller.
-func validateCaller(p *resource.Path, m *ratelimitpb.Caller, v *resource.Violations) {
+func validateCaller(_ *resource.DecodeContext, p *resource.Path, m *ratelimitpb.Caller, v *resource.Violations) {
 	if m.GetLimit() == nil {
 		v.Add(p.Field("limit"), nil, "must be set")
 	}

@@ -62,7 +62,7 @@ func lineEnd(line string, depth int) (end, open int, inString bool) {
 			}
 		case token.RPAREN, token.RBRACK, token.RBRACE:
 			depth--
-			if depth == 0 && end > 0 && (strings.HasPrefix(line, "func ") || strings.HasPrefix(line, "var ")) {
+			if depth == 0 && best < 1<<8 && (strings.HasPrefix(line, "func ") || strings.HasPrefix(line, "var ")) {
 				return end, open, inString // rather among the parameters than among the results
 			}
 		case token.LAND, token.LOR:

@@ -38,9 +38,9 @@ func (e *emitter) decodeFunctions() []jen.Code {
 
 // decode writes the function that the framework calls.
 func (e *emitter) decode() jen.Code {
-	steps, violations := e.decodeSteps()
+	steps := e.decodeSteps()
 	created, checked, result := "", "", e.Src("*Update")
-	if violations {
+	if len(steps) > 0 {
 		created, checked = "v := new(resource.Violations)\n", "if err := v.Err(); err != nil {\nreturn nil, err\n}\n"
 	}
 	if e.wireTest {
@@ -52,38 +52,32 @@ func (e *emitter) decode() jen.Code {
 
 // decodeSteps are rules, fields, rules about Go fields and finish hooks, in this
 // order.
-func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
-	call := func(receiver, name, arg string) {
-		n := e.needs[name] &^ (needsMeta | needsPath)
-		violations = violations || n&needsViolations != 0
-		steps = append(steps, e.Src("$($)", receiver+e.named(name), list(n.list(jen.Id("dc"), nil, nil, jen.Id(arg), jen.Id("v"))...)))
+func (e *emitter) decodeSteps() (steps []jen.Code) {
+	step := func(has bool, text, name string) {
+		if has {
+			steps = append(steps, e.Src(text, e.named(name)))
+		}
 	}
-	if e.pkg.Update.Rules != nil {
-		call("", "validate", "m")
-	}
-	if len(e.pkg.Update.Fields) > 0 {
-		call("u.", "decode", "m")
-	}
-	if len(e.pkg.GoChecks) > 0 {
-		call("", "validateUpdate", "u")
+	step(e.pkg.Update.Rules != nil, "$(dc, p, m, v)", "validate")
+	step(len(e.pkg.Update.Fields) > 0, "u.$(dc, &u.meta, p, m, v)", "decode")
+	step(len(e.pkg.GoChecks) > 0, "$(dc, p, u, v)", "validateUpdate")
+	if len(steps) > 0 {
+		steps = append([]jen.Code{e.Src("p := new(resource.Path) // of the message itself")}, steps...)
 	}
 	steps = append(steps, slice.Map(e.pkg.Checkers, func(hook string) jen.Code { return e.Src("$(dc, u, v)", hook) })...)
-	steps = append(steps, slice.Map(e.pkg.Finish, func(hook string) jen.Code { return e.Src("if v.Err() == nil {\n$(dc, u, v)\n}", hook) })...)
-	return steps, violations || len(e.pkg.Checkers)+len(e.pkg.Finish) > 0
+	return append(steps, slice.Map(e.pkg.Finish, func(hook string) jen.Code { return e.Src("if v.Err() == nil {\n$(dc, u, v)\n}", hook) })...)
 }
 
 // decodeUpdate writes the method that fills the update's fields.
 func (e *emitter) decodeUpdate() jen.Code {
-	f := e.fn("decode", true)
-	f.of = e.pkg.Message
+	f := e.fn(e.pkg.Message)
 	body := slice.FlatMap(e.pkg.Update.Fields, func(d *model.Field) []jen.Code { return f.field("u", d) })
-	return f.declare("reads the fields of the update.", "(u *Update) ", "m", e.view(e.pkg.Message), "", body)
+	return f.decodes("decode", "reads the fields of the update.", "(u *Update) ", "", e.view(e.pkg.Message), "", body)
 }
 
 // decodeStruct writes the function that decodes a struct from its message.
 func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
-	f := e.fn("decode"+s.Name, false)
-	f.of = s.Message
+	f := e.fn(s.Message)
 	doc, result, target := "reads one "+s.Name, s.Name, ""
 	var body []jen.Code
 	switch {
@@ -100,27 +94,41 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	} else {
 		body = f.structBody(s)
 	}
-	m := "m"
-	if len(s.Fields) == 0 && s.Rules == nil && s.Keep == nil {
-		m = "_"
-	}
-	name := f.named(f.name)
-	return f.documented(name+" "+doc+".", "func $($$) $ {\n$\n}", name, target, list(f.params(m, e.view(s.Message))...), result, body)
+	return f.decodes("decode"+s.Name, doc+".", "", target, e.view(s.Message), result, body)
 }
 
 // isLiteral reports whether one composite literal decodes a struct.
 func (e *emitter) isLiteral(s *model.Struct) bool {
-	return s.Keep == nil && s.Stop == nil && s.Rules == nil && s.Side == "" &&
+	return s.Keep == nil && s.Stop == nil && s.Rules == nil &&
 		!slices.ContainsFunc(s.Fields, func(d *model.Field) bool { return !e.isExpr(d) })
+}
+
+// fillsPlace reports whether the function that decodes a struct fills the struct at a pointer,
+// instead of returning one. It does so if views are its source, if it takes more than a composite
+// literal, and if the struct is only in lists that keep all elements.
+func (e *emitter) fillsPlace(s *model.Struct) bool {
+	if e.views == nil || s == e.pkg.Update || s.Keep != nil || e.isLiteral(s) {
+		return false
+	}
+	for _, in := range e.pkg.All() {
+		for _, d := range in.Fields {
+			if v, ok := d.Value.(model.StructOf); ok && v.Struct == s && (!d.List || d.Optional || d.Ref != "" || v.Any != nil) {
+				return false
+			}
+		}
+		for _, o := range in.Oneofs() {
+			if slices.ContainsFunc(o.Cases, func(c *model.Case) bool { return c.Struct == s }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // structBody reads a struct field by field. It first reads the fields that decide whether
 // to keep an element.
 func (f *Func) structBody(s *model.Struct) []jen.Code {
 	var body []jen.Code
-	if s.Side != "" && f.needs[f.name]&needsContext != 0 {
-		body = append(body, f.Src("dc = dc.At($)", f.sideOf(s.Side)))
-	}
 	inPlace, result := f.fillsPlace(s), jen.Op("s")
 	switch {
 	case s.Keep != nil:
@@ -140,8 +148,7 @@ func (f *Func) structBody(s *model.Struct) []jen.Code {
 		rest = s.Fields[n:]
 	}
 	if s.Rules != nil {
-		pre, call := f.call(s.Rules.Func, f.Here(), jen.Id("m"))
-		body = append(append(body, pre...), call)
+		body = append(body, f.validate(s.Rules, f.Here(), jen.Id("m"))...)
 	}
 	body = f.fields(body, rest, first)
 	if inPlace {

@@ -78,7 +78,6 @@ func Files(p *model.Package, to Target) ([]File, error) {
 // An emitter writes one package.
 type emitter struct {
 	pkg      *model.Package
-	needs    map[string]needs // by function
 	imports  map[string]bool
 	patterns []string // regular expressions of rules
 	views    *views   // nil: messages are unmarshalled
@@ -90,7 +89,6 @@ func newEmitter(p *model.Package) *emitter {
 	if p.Wire {
 		e.views = e.findViews()
 	}
-	e.needs = e.findNeeds()
 	return e
 }
 
@@ -136,11 +134,14 @@ func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 	return formatted(b.Bytes(), to)
 }
 
-// formatted formats source as gofumpt does, with short lines.
+// formatted formats source as gofumpt does, with short lines. Parameters that are not used have no names.
 func formatted(source []byte, to Target) ([]byte, error) {
 	options := format.Options{LangVersion: "go1.26", ModulePath: to.Module}
 	source, err := format.Source(source, options)
 	if err != nil {
+		return nil, err
+	}
+	if source, err = blank(source); err != nil {
 		return nil, err
 	}
 	if broken := short(source); !bytes.Equal(broken, source) {

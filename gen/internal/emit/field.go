@@ -121,15 +121,15 @@ func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, valu
 		}
 		return nil, f.Src("$($, $, v)", f.named("decode"+v.Enum.Name), f.path(at), x)
 	case model.StructOf:
-		return f.call("decode"+v.Struct.Name, at, x)
+		return f.decoded(v.Struct.Name, v.Struct.Side, x, at)
 	case model.OneofOf:
-		return f.call("decode"+v.Oneof.Name, at, x)
+		return f.decoded(v.Oneof.Name, "", x, at)
 	case model.InlineOf:
 		if f.views != nil {
 			message := jen.Lit(string(v.Message.Desc.FullName()))
-			return nil, f.Src("convert.InlineEncoded(dc, $, $, $, $, v)", f.meta(), f.path(at), message, f.encoded("m", d.Paths[0]))
+			return nil, f.Src("convert.InlineEncoded(dc, $, $, $, $, v)", "meta", f.path(at), message, f.encoded("m", d.Paths[0]))
 		}
-		return nil, f.Src("convert.Inline(dc, $, $, $, v)", f.meta(), f.path(at), f.Get("m", d.Paths[0]))
+		return nil, f.Src("convert.Inline(dc, $, $, $, v)", "meta", f.path(at), f.Get("m", d.Paths[0]))
 	}
 	return nil, f.Src("$", x)
 }
@@ -187,7 +187,7 @@ func (f *Func) refField(target string, d *model.Field, to string) []jen.Code {
 
 // ref notes that the value, of which ptr is the address, names another resource.
 func (f *Func) ref(d *model.Field, at, ptr jen.Code) jen.Code {
-	return f.Src("dc.Ref($, v, $, $, $)", f.meta(), at, jen.Lit(d.Ref), ptr)
+	return f.Src("dc.Ref($, v, $, $, $)", "meta", at, jen.Lit(d.Ref), ptr)
 }
 
 // singleField fills a field from one value that may be absent.

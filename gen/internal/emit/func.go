@@ -12,60 +12,41 @@ import (
 // A Func writes the body of one function.
 type Func struct {
 	*emitter
-	name string
 	of   *protogen.Message // of m, where fields are read from it
-	root bool              // reads the update itself: it declares the path, and its meta is u's
 	base model.Path        // of m, seen from the message of the function
 	// How many of the names of local variables are taken.
 	values, paths int
 	variables     map[string]int
 }
 
-func (e *emitter) fn(name string, root bool) *Func {
-	return &Func{emitter: e, name: name, root: root, variables: make(map[string]int)}
+func (e *emitter) fn(of *protogen.Message) *Func {
+	return &Func{emitter: e, of: of, variables: make(map[string]int)}
 }
 
-// declare writes the function with its documentation, which begins with its name: its parameters, m among them, and the path of the update in a
-// root function that needs one.
-func (f *Func) declare(doc, receiver, m string, typ jen.Code, result any, body []jen.Code) jen.Code {
-	params, n := f.params(m, typ), f.needs[f.name]
-	if f.root && n&needsPath != 0 {
-		body = append([]jen.Code{f.Src("var p resource.Path // the message itself")}, body...)
+// decodes writes a function that decodes a message m of a type. All these functions have the same parameters, behind the target that
+// some fill. The documentation begins with the name.
+func (f *Func) decodes(name, doc, receiver, target string, typ jen.Code, result any, body []jen.Code) jen.Code {
+	return f.documented(f.named(name)+" "+doc, `func $$($dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m $, v *resource.Violations) $ {
+		$
+	}`, receiver, f.named(name), target, typ, result, body)
+}
+
+// validates writes a function that checks the rules about a value of a type. All these functions have the same parameters.
+func (f *Func) validates(name, doc, m string, typ jen.Code, body []jen.Code) jen.Code {
+	return f.documented(f.named(name)+" "+doc, `func $(dc *resource.DecodeContext, p *resource.Path, $ $, v *resource.Violations) {
+		$
+	}`, f.named(name), m, typ, body)
+}
+
+// decoded calls the function that decodes x, which is at the place. It gets the context of a side, if there is one, and a pointer to
+// the target, if it does not return a value. pre declares the variables that the call needs.
+func (f *Func) decoded(name, side string, x jen.Code, at Place, target ...jen.Code) (pre []jen.Code, call *jen.Statement) {
+	dc := jen.Id("dc")
+	if side != "" {
+		dc = f.Src("dc.At($)", f.sideOf(side))
 	}
-	name := f.named(f.name)
-	return f.documented(name+" "+doc, "func $$($) $ {\n$\n}", receiver, name, list(params...), result, body)
-}
-
-// params are the function's parameters in their order, about a value m of type t.
-func (f *Func) params(m string, t jen.Code) []jen.Code {
-	n := f.needs[f.name]
-	if f.root {
-		n &^= needsMeta | needsPath
-	}
-	return n.list(f.Src("dc *resource.DecodeContext"), f.Src("meta *resource.Meta"), f.Src("p *resource.Path"), f.Src("$ $", m, t), f.Src("v *resource.Violations"))
-}
-
-func (f *Func) meta() string {
-	if f.root {
-		return "&u.meta"
-	}
-	return "meta"
-}
-
-// call calls another generated function with x, which is at the place. pre declares the
-// variables that the call needs.
-func (f *Func) call(name string, at Place, x jen.Code) (pre []jen.Code, call *jen.Statement) {
-	pre, args := f.arguments(name, at, x)
-	return pre, f.Src("$($)", f.named(name), list(args...))
-}
-
-// arguments are those of [Func.call].
-func (f *Func) arguments(name string, at Place, x jen.Code) (pre, args []jen.Code) {
-	n, p := f.needs[name], jen.Code(nil)
-	if n&needsPath != 0 {
-		pre, p = f.pointer(at)
-	}
-	return pre, n.list(jen.Id("dc"), jen.Op(f.meta()), p, x, jen.Id("v"))
+	pre, p := f.pointer(at)
+	return pre, f.Src("$($)", f.named("decode"+name), list(append(target, dc, jen.Id("meta"), p, x, jen.Id("v"))...))
 }
 
 // A Place is where a value stands: a field, dotted, below the path in a
@@ -77,7 +58,7 @@ type Place struct {
 }
 
 // Here is the place of the message or update that the function reads.
-func (f *Func) Here() Place { return Place{variable: "p", pointer: !f.root, field: f.base.String()} }
+func (f *Func) Here() Place { return Place{variable: "p", pointer: true, field: f.base.String()} }
 
 // Below is the place of a path without repeated steps, seen from pl.
 func (pl Place) Below(p model.Path) Place { return pl.Child(p.String()) }

@@ -30,10 +30,10 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 			out = append(out, f.appendList(p, to)...)
 			continue
 		}
-		out = append(out, f.Each("m", p, f.Here(), f.fieldNeeds(d)&needsPath != 0, func(x jen.Code, at Place) []jen.Code {
+		out = append(out, f.Each("m", p, f.Here(), usesPlace(d), func(x jen.Code, at Place) []jen.Code {
 			if s, ok := d.Value.(model.StructOf); ok && f.fillsPlace(s.Struct) {
-				pre, args := f.arguments("decode"+s.Struct.Name, at, x)
-				return append(pre, f.Src("$(wire.Add(&$), $)", "decode"+s.Struct.Name, to, list(args...)))
+				pre, call := f.decoded(s.Struct.Name, s.Struct.Side, x, at, f.Src("wire.Add(&$)", to))
+				return append(pre, call)
 			}
 			return f.store(d, x, at, func(value *jen.Statement) []jen.Code {
 				code := []jen.Code{f.Src("$ = append($, $)", to, to, value)}
@@ -46,6 +46,17 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 	}
 	flush()
 	return out
+}
+
+// usesPlace reports whether the code for an element of a field uses its place.
+func usesPlace(d *model.Field) bool {
+	switch v := d.Value.(type) {
+	case model.Plain:
+		return d.Ref != "" || v.Class == model.Duration || v.Class == model.Timestamp
+	case model.EnumOf:
+		return d.Ref != "" || v.Enum.Otherwise == nil
+	}
+	return true
 }
 
 // appendList appends a repeated scalar as it is.
@@ -144,7 +155,7 @@ func (f *Func) mapField(d *model.Field, to string) []jen.Code {
 				return []jen.Code{f.Src("$[$] = $", to, key, value)}
 			})
 		})
-		if f.fieldNeeds(d)&needsPath == 0 {
+		if !usesPlace(d) {
 			item = ""
 		}
 		return []jen.Code{f.mapLoop(key, element, entries, f.Here().Below(p), item, body)}

@@ -12,8 +12,7 @@ import (
 
 // decodeOneof writes the function that finds the case that applies.
 func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
-	f := e.fn("decode"+o.Name, false)
-	f.of = o.Message
+	f := e.fn(o.Message)
 	var body []jen.Code
 	always := false
 	for i, c := range o.Cases {
@@ -29,7 +28,7 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	if !always {
 		body = append(body, f.Src("return nil"))
 	}
-	return f.declare("returns the case that applies, or nil if none applies.", "", "m", f.view(o.Message), o.Name, body)
+	return f.decodes("decode"+o.Name, "returns the case that applies, or nil if none applies.", "", "", f.view(o.Message), o.Name, body)
 }
 
 // addCase adds the code for the value of a case to body, and returns its condition.
@@ -47,7 +46,7 @@ func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) 
 		value = []jen.Code{f.Src("x, err := $\nif err != nil {\nv.AddError($, err)\nreturn nil\n}\nreturn x",
 			f.hookCall(*c.Hook, ""), f.path(f.hookPlace(*c.Hook)))}
 	} else {
-		pre, call := f.call("decode"+c.Struct.Name, at, x)
+		pre, call := f.decoded(c.Struct.Name, c.Struct.Side, x, at)
 		value = slices.Concat(pre, []jen.Code{f.Src("return $", call)})
 	}
 	if len(conds) == 0 {
@@ -122,6 +121,6 @@ func (f *Func) anyName(x jen.Code, typed bool) *jen.Statement {
 
 // openCase writes the code that opens the Any x for a case.
 func (f *Func) openCase(c *model.Case, at Place) []jen.Code {
-	pre, value := f.call("decode"+c.Struct.Name, at, jen.Id("y"))
+	pre, value := f.decoded(c.Struct.Name, c.Struct.Side, jen.Id("y"), at)
 	return f.open(c.Any, c.Typed, at, jen.Id("x"), "y", append(pre, f.Src("return $", value)))
 }

@@ -11,9 +11,9 @@ import (
 
 // goChecks writes the function that checks the rules about Go fields.
 func (e *emitter) goChecks() jen.Code {
-	f := e.fn("validateUpdate", true)
+	f := e.fn(nil)
 	body := slice.FlatMap(e.pkg.GoChecks, func(c *model.Check) []jen.Code { return f.When(f.conds("u", c.When), f.goCheck(c)) })
-	return f.declare("checks the rules about the fields of the update.", "", "u", jen.Op("*Update"), "", body)
+	return f.validates("validateUpdate", "checks the rules about the fields of the update.", "u", jen.Op("*Update"), body)
 }
 
 // goCheck writes one rule.

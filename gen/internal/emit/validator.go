@@ -20,15 +20,6 @@ type Condition interface {
 	Broken(f *Func, x *jen.Statement) (broken, shown jen.Code)
 }
 
-// A ContextUser is a rule that can use the DecodeContext.
-type ContextUser interface{ UsesContext() bool }
-
-// usesContext reports whether the code of a rule, or of the hook in its place, uses the DecodeContext.
-func usesContext(r model.Rule) bool {
-	u, ok := r.(ContextUser)
-	return r == nil || ok && u.UsesContext()
-}
-
 // A Coder writes all code of a check of the message m.
 type Coder interface {
 	Code(f *Func, m string, c *model.Check, conds []jen.Code) []jen.Code
@@ -43,7 +34,7 @@ type GoCoder interface {
 func (e *emitter) validator() []jen.Code {
 	var out []jen.Code
 	for _, s := range e.pkg.All() {
-		out = append(out, slice.Map(s.Rules.All(), func(rules *model.Scope) jen.Code { return e.scope(rules, rules == e.pkg.Update.Rules) })...)
+		out = append(out, slice.Map(s.Rules.All(), e.scope)...)
 	}
 	if len(e.pkg.GoChecks) > 0 {
 		out = append(out, e.goChecks())
@@ -66,17 +57,22 @@ func (e *emitter) Pattern(p string) string {
 func (e *emitter) patternName(i int) string { return e.named(fmt.Sprint("rulePattern", i+1)) }
 
 // scope writes the function that checks one message.
-func (e *emitter) scope(s *model.Scope, root bool) jen.Code {
-	f := e.fn(s.Func, root)
+func (e *emitter) scope(s *model.Scope) jen.Code {
+	f := e.fn(s.Message)
 	body := f.checks(s.Checks)
 	for _, u := range s.Under {
-		loop := f.Each("m", u.Path, f.Here(), e.needs[u.Scope.Func]&needsPath != 0, func(x jen.Code, at Place) []jen.Code {
-			pre, call := f.call(u.Scope.Func, at, x)
-			return append(pre, call)
+		loop := f.Each("m", u.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+			return f.validate(u.Scope, at, x)
 		})
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
 	}
-	return f.declare("checks the rules about one "+model.Short(s.Message)+".", "", "m", e.view(s.Message), "", body)
+	return f.validates(s.Func, "checks the rules about one "+model.Short(s.Message)+".", "m", e.view(s.Message), body)
+}
+
+// validate calls the function that checks x, which is at the place.
+func (f *Func) validate(s *model.Scope, at Place, x jen.Code) []jen.Code {
+	pre, p := f.pointer(at)
+	return append(pre, f.Src("$(dc, $, $, v)", f.named(s.Func), p, x))
 }
 
 // checks writes checks of the message m. Those in an inner message that may be absent are in one statement, in
@@ -254,7 +250,7 @@ func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
 func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
 	return f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
 		args := f.hookArgs(c.Hook, x, c.Path.Message(), "")
-		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.root && slices.Contains(f.pkg.Late, c.When.Profile) {
+		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.of == f.pkg.Message && slices.Contains(f.pkg.Late, c.When.Profile) {
 			args = f.Src("$.message", x)
 		}
 		return []jen.Code{f.Src("$(dc, $, $, v)", c.Hook.Func, f.path(at), args)}

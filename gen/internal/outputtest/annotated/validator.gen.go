@@ -8,8 +8,7 @@ import (
 )
 
 // validate checks the rules about one Policy.
-func validate(m *wirePolicy, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *wirePolicy, v *resource.Violations) {
 	if m.GetCheckedCondition() == nil {
 		if x := m.GetCondition(); x != nil {
 			v.AddMessage(p.Field("condition"), x)
@@ -17,11 +16,11 @@ func validate(m *wirePolicy, v *resource.Violations) {
 	}
 	for i, x := range m.GetPermissions() {
 		q := p.Item("permissions", i)
-		validatePermissions(&q, x, v)
+		validatePermissions(dc, &q, x, v)
 	}
 }
 
 // validatePermissions checks the rules about one Permission.
-func validatePermissions(p *resource.Path, m *rbacv3.Permission, v *resource.Violations) {
+func validatePermissions(_ *resource.DecodeContext, p *resource.Path, m *rbacv3.Permission, v *resource.Violations) {
 	v.AddMessage(*p, m)
 }

@@ -18,7 +18,8 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	messageValidate(m, v)
+	p := new(resource.Path) // of the message itself
+	messageValidate(dc, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -26,8 +27,7 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageValidate checks the rules about one Policy.
-func messageValidate(m *rbacv3.Policy, v *resource.Violations) {
-	var p resource.Path // the message itself
+func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *rbacv3.Policy, v *resource.Violations) {
 	if m.GetCheckedCondition() == nil {
 		if x := m.GetCondition(); x != nil {
 			v.AddMessage(p.Field("condition"), x)
@@ -35,12 +35,14 @@ func messageValidate(m *rbacv3.Policy, v *resource.Violations) {
 	}
 	for i, x := range m.GetPermissions() {
 		q := p.Item("permissions", i)
-		messageValidatePermissions(&q, x, v)
+		messageValidatePermissions(dc, &q, x, v)
 	}
 }
 
 // messageValidatePermissions checks the rules about one Permission.
-func messageValidatePermissions(p *resource.Path, m *rbacv3.Permission, v *resource.Violations) {
+func messageValidatePermissions(_ *resource.DecodeContext, p *resource.Path, m *rbacv3.Permission,
+	v *resource.Violations,
+) {
 	v.AddMessage(*p, m)
 }
 

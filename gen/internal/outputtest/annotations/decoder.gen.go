@@ -16,8 +16,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -25,20 +26,23 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path,
+	m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations,
+) {
 	u.API = decodeAPI(m.GetTransportApiVersion())
 	u.Tokens = convert.Slice[Header](len(m.GetGrpcService().GetInitialMetadata()))
 	for i, x := range m.GetGrpcService().GetInitialMetadata() {
 		q := p.Item("grpc_service.initial_metadata", i)
-		u.Tokens = append(u.Tokens, decodeHeader(&q, x, v))
+		u.Tokens = append(u.Tokens, decodeHeader(dc, meta, &q, x, v))
 	}
 }
 
 // decodeHeader reads one Header.
-func decodeHeader(p *resource.Path, m *corev3.HeaderValue, v *resource.Violations) Header {
+func decodeHeader(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *corev3.HeaderValue,
+	v *resource.Violations,
+) Header {
 	var s Header
-	validateHeader(p, m, v)
+	validateHeader(dc, p, m, v)
 	s.Key = m.GetKey()
 	return s
 }

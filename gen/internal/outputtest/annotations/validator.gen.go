@@ -13,8 +13,9 @@ import (
 )
 
 // validate checks the rules about one RateLimitServiceConfig.
-func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *ratelimitv3.RateLimitServiceConfig,
+	v *resource.Violations,
+) {
 	if m.GetGrpcService() == nil {
 		v.Add(p.Field("grpc_service"), nil, "must be set (PGV)")
 	}
@@ -193,29 +194,29 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 	}
 	for i, x := range m.GetGrpcService().GetEnvoyGrpc().GetRetryPolicy().GetRetryHostPredicate() {
 		q := p.Item("grpc_service.envoy_grpc.retry_policy.retry_host_predicate", i)
-		validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(&q, x, v)
+		validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(dc, &q, x, v)
 	}
 	for i, x := range m.GetGrpcService().GetGoogleGrpc().GetCallCredentials() {
 		q := p.Item("grpc_service.google_grpc.call_credentials", i)
-		validateGrpcServiceGoogleGrpcCallCredentials(&q, x, v)
+		validateGrpcServiceGoogleGrpcCallCredentials(dc, &q, x, v)
 	}
 	for key, x := range convert.Sorted(m.GetGrpcService().GetGoogleGrpc().GetChannelArgs().GetArgs()) {
 		q := p.Field(convert.Entry("grpc_service.google_grpc.channel_args.args", key))
-		validateGrpcServiceGoogleGrpcChannelArgsArgsValue(&q, x, v)
+		validateGrpcServiceGoogleGrpcChannelArgsArgsValue(dc, &q, x, v)
 	}
 	for i, x := range m.GetGrpcService().GetInitialMetadata() {
 		q := p.Item("grpc_service.initial_metadata", i)
-		validateGrpcServiceInitialMetadata(&q, x, v)
+		validateGrpcServiceInitialMetadata(dc, &q, x, v)
 	}
 	for i, x := range m.GetGrpcService().GetRetryPolicy().GetRetryHostPredicate() {
 		q := p.Item("grpc_service.retry_policy.retry_host_predicate", i)
-		validateGrpcServiceRetryPolicyRetryHostPredicate(&q, x, v)
+		validateGrpcServiceRetryPolicyRetryHostPredicate(dc, &q, x, v)
 	}
 }
 
 // validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate checks the rules about one
 // RetryPolicy.RetryHostPredicate.
-func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(p *resource.Path,
+func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(_ *resource.DecodeContext, p *resource.Path,
 	m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations,
 ) {
 	if x := m.GetName(); x == "" {
@@ -225,8 +226,8 @@ func validateGrpcServiceEnvoyGrpcRetryPolicyRetryHostPredicate(p *resource.Path,
 
 // validateGrpcServiceGoogleGrpcCallCredentials checks the rules about one
 // GrpcService.GoogleGrpc.CallCredentials.
-func validateGrpcServiceGoogleGrpcCallCredentials(p *resource.Path, m *corev3.GrpcService_GoogleGrpc_CallCredentials,
-	v *resource.Violations,
+func validateGrpcServiceGoogleGrpcCallCredentials(_ *resource.DecodeContext, p *resource.Path,
+	m *corev3.GrpcService_GoogleGrpc_CallCredentials, v *resource.Violations,
 ) {
 	if m.GetCredentialSpecifier() == nil {
 		v.Add(p.Field("credential_specifier"), nil, "must be set (PGV)")
@@ -245,7 +246,7 @@ func validateGrpcServiceGoogleGrpcCallCredentials(p *resource.Path, m *corev3.Gr
 
 // validateGrpcServiceGoogleGrpcChannelArgsArgsValue checks the rules about one
 // GrpcService.GoogleGrpc.ChannelArgs.Value.
-func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(p *resource.Path,
+func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(_ *resource.DecodeContext, p *resource.Path,
 	m *corev3.GrpcService_GoogleGrpc_ChannelArgs_Value, v *resource.Violations,
 ) {
 	if m.GetValueSpecifier() == nil {
@@ -254,7 +255,9 @@ func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(p *resource.Path,
 }
 
 // validateGrpcServiceInitialMetadata checks the rules about one HeaderValue.
-func validateGrpcServiceInitialMetadata(p *resource.Path, m *corev3.HeaderValue, v *resource.Violations) {
+func validateGrpcServiceInitialMetadata(_ *resource.DecodeContext, p *resource.Path, m *corev3.HeaderValue,
+	v *resource.Violations,
+) {
 	if x := m.GetKey(); x == "" {
 		v.Add(p.Field("key"), x, "must not be empty (PGV)")
 	}
@@ -277,8 +280,8 @@ func validateGrpcServiceInitialMetadata(p *resource.Path, m *corev3.HeaderValue,
 
 // validateGrpcServiceRetryPolicyRetryHostPredicate checks the rules about one
 // RetryPolicy.RetryHostPredicate.
-func validateGrpcServiceRetryPolicyRetryHostPredicate(p *resource.Path, m *corev3.RetryPolicy_RetryHostPredicate,
-	v *resource.Violations,
+func validateGrpcServiceRetryPolicyRetryHostPredicate(_ *resource.DecodeContext, p *resource.Path,
+	m *corev3.RetryPolicy_RetryHostPredicate, v *resource.Violations,
 ) {
 	if x := m.GetName(); x == "" {
 		v.Add(p.Field("name"), x, "must not be empty (PGV)")
@@ -286,7 +289,7 @@ func validateGrpcServiceRetryPolicyRetryHostPredicate(p *resource.Path, m *corev
 }
 
 // validateHeader checks the rules about one HeaderValue.
-func validateHeader(p *resource.Path, m *corev3.HeaderValue, v *resource.Violations) {
+func validateHeader(_ *resource.DecodeContext, p *resource.Path, m *corev3.HeaderValue, v *resource.Violations) {
 	if x := m.GetKey(); x == "" {
 		v.Add(p.Field("key"), x, "must not be empty (PGV)")
 	}

@@ -22,7 +22,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,18 +31,21 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if x := m.GetExtension(); x != nil {
 		y := new(wrapperspb.UInt32Value)
 		if convert.OpenAny(dc, p.Field("extension"), x, y, v) {
-			u.Value = decodeNumber(y)
+			q := p.Field("extension")
+			u.Value = decodeNumber(dc, meta, &q, y, v)
 		}
 	}
 	if x := m.GetInner().GetExtension(); x != nil {
 		y := new(wrapperspb.UInt32Value)
 		if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
-			u.Pointer = new(decodeNumber(y))
+			q := p.Field("inner.extension")
+			u.Pointer = new(decodeNumber(dc, meta, &q, y, v))
 		}
 	}
 	u.Each = convert.Slice[Kept](len(m.GetExtensions()))
@@ -49,29 +53,33 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		q := p.Item("extensions", i)
 		y := new(wrapperspb.UInt32Value)
 		if convert.OpenAny(dc, q, x, y, v) {
-			if z, ok := decodeKept(y); ok {
+			if z, ok := decodeKept(dc, meta, &q, y, v); ok {
 				u.Each = append(u.Each, z)
 			}
 		}
 	}
-	u.Several = decodeSeveral(dc, &p, m, v)
-	u.Alone = decodeAlone(dc, &p, m, v)
+	u.Several = decodeSeveral(dc, meta, p, m, v)
+	u.Alone = decodeAlone(dc, meta, p, m, v)
 }
 
 // decodeSeveral returns the case that applies, or nil if none applies.
-func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
+func decodeSeveral(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Several {
 	if x := m.GetInner().GetInner().GetInner().GetExtension(); x != nil &&
 		m.GetInner().GetInner().GetInner().GetFlag() {
 		switch name := string(x.MessageName()); name {
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
 			if convert.OpenAny(dc, p.Field("inner.inner.inner.extension"), x, y, v) {
-				return decodeText(y)
+				q := p.Field("inner.inner.inner.extension")
+				return decodeText(dc, meta, &q, y, v)
 			}
 		case "google.protobuf.BoolValue":
 			y := new(wrapperspb.BoolValue)
 			if convert.OpenAny(dc, p.Field("inner.inner.inner.extension"), x, y, v) {
-				return decodeYes(y)
+				q := p.Field("inner.inner.inner.extension")
+				return decodeYes(dc, meta, &q, y, v)
 			}
 		default:
 			v.Add(p.Field("inner.inner.inner.extension"), name,
@@ -82,25 +90,32 @@ func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing
 }
 
 // decodeAlone returns the case that applies, or nil if none applies.
-func decodeAlone(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Alone {
+func decodeAlone(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Alone {
 	if x := m.GetInner().GetInner().GetExtension(); x != nil {
 		y := new(wrapperspb.DoubleValue)
 		if convert.OpenAny(dc, p.Field("inner.inner.extension"), x, y, v) {
-			return decodeDouble(y)
+			q := p.Field("inner.inner.extension")
+			return decodeDouble(dc, meta, &q, y, v)
 		}
 	}
 	return nil
 }
 
 // decodeNumber reads one Number.
-func decodeNumber(m *wrapperspb.UInt32Value) Number {
+func decodeNumber(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.UInt32Value,
+	_ *resource.Violations,
+) Number {
 	return Number{
 		Value: m.GetValue(),
 	}
 }
 
 // decodeKept reads one Kept, and reports whether it is kept.
-func decodeKept(m *wrapperspb.UInt32Value) (Kept, bool) {
+func decodeKept(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.UInt32Value,
+	_ *resource.Violations,
+) (Kept, bool) {
 	var s Kept
 	s.Value = m.GetValue()
 	if s.Value == 0 {
@@ -110,21 +125,27 @@ func decodeKept(m *wrapperspb.UInt32Value) (Kept, bool) {
 }
 
 // decodeText reads one Text.
-func decodeText(m *wrapperspb.StringValue) Text {
+func decodeText(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.StringValue,
+	_ *resource.Violations,
+) Text {
 	return Text{
 		Text: m.GetValue(),
 	}
 }
 
 // decodeYes reads one Yes.
-func decodeYes(m *wrapperspb.BoolValue) Yes {
+func decodeYes(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.BoolValue,
+	_ *resource.Violations,
+) Yes {
 	return Yes{
 		Yes: m.GetValue(),
 	}
 }
 
 // decodeDouble reads one Double.
-func decodeDouble(m *wrapperspb.DoubleValue) Double {
+func decodeDouble(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.DoubleValue,
+	_ *resource.Violations,
+) Double {
 	return Double{
 		Value: m.GetValue(),
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetPrecise(); x <= 0 || x >= 1 {
 		v.Add(p.Field("precise"), x, "must be above 0 and below 1")
 	}

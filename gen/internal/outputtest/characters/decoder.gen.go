@@ -20,9 +20,10 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(m)
-	validateUpdate(u, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,6 +31,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing) {
+func (u *Update) decode(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) {
 	u.Text = m.GetText()
 }

@@ -10,8 +10,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetText(); utf8.RuneCountInString(x) < 2 || utf8.RuneCountInString(x) > 3 {
 		v.Add(p.Field("text"), x, "must have between 2 and 3 characters")
 	}
@@ -36,8 +35,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if utf8.RuneCountInString(u.Text) > 3 {
 		v.Add(p.Field("text"), u.Text, "must have at most 3 characters")
 	}

@@ -19,11 +19,18 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
-	u.decode(m)
+	v := new(resource.Violations)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
 	return u, nil
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing) {
+func (u *Update) decode(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) {
 	u.Text = m.GetText()
 }

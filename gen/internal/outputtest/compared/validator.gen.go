@@ -8,8 +8,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x, y := m.GetCount(), m.GetMaybe(); m.Maybe != nil && x > y {
 		v.Add(p.Field("count"), x, "must be at most maybe")
 	}
@@ -22,12 +21,12 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		validateParts(&q, x, v)
+		validateParts(dc, &q, x, v)
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x, y := m.GetGroup(), m.GetSize(); x >= y {
 		v.Add(p.Field("group"), x, "must be less than size")
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetColor(); x.Descriptor().Values().ByNumber(x.Number()) == nil {
 		v.Add(p.Field("color"), x, "must be a defined value")
 	}

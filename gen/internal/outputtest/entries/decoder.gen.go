@@ -25,8 +25,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(m)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -34,6 +35,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Table) {
+func (u *Update) decode(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Table,
+	_ *resource.Violations,
+) {
 	u.Counts = m.GetCounts()
 }

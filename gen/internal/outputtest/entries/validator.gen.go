@@ -13,8 +13,7 @@ import (
 )
 
 // validate checks the rules about one Table.
-func validate(dc *resource.DecodeContext, m *testpb.Table, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Table, v *resource.Violations) {
 	for key := range convert.Sorted(m.GetCounts()) {
 		if !rulePattern1.MatchString(key) {
 			v.Add(p.Field(convert.Entry("counts", key)), nil, "key must match \"^[a-z]*$\" (lower case)")
@@ -65,11 +64,11 @@ func validate(dc *resource.DecodeContext, m *testpb.Table, v *resource.Violation
 	}
 	for key, x := range convert.Sorted(m.GetParts()) {
 		q := p.Field(convert.Entry("parts", key))
-		validatePartsValue(&q, x, v)
+		validatePartsValue(dc, &q, x, v)
 	}
 	for i, x := range m.GetTables() {
 		q := p.Item("tables", i)
-		validateTables(&q, x, v)
+		validateTables(dc, &q, x, v)
 	}
 	for key, x := range convert.Sorted(m.GetBoxes()) {
 		q := p.Field(convert.Entry("boxes", key))
@@ -78,7 +77,7 @@ func validate(dc *resource.DecodeContext, m *testpb.Table, v *resource.Violation
 }
 
 // validatePartsValue checks the rules about one Part.
-func validatePartsValue(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validatePartsValue(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() == "" {
 		v.Add(p.Field("id"), "", "must be set")
 	}
@@ -87,19 +86,19 @@ func validatePartsValue(p *resource.Path, m *testpb.Part, v *resource.Violations
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		validatePartsValueParts(&q, x, v)
+		validatePartsValueParts(dc, &q, x, v)
 	}
 }
 
 // validatePartsValueParts checks the rules about one Part.
-func validatePartsValueParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validatePartsValueParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetId(); !rulePattern2.MatchString(x) {
 		v.Add(p.Field("id"), x, "must match \"^i\"")
 	}
 }
 
 // validateTables checks the rules about one Table.
-func validateTables(p *resource.Path, m *testpb.Table, v *resource.Violations) {
+func validateTables(_ *resource.DecodeContext, p *resource.Path, m *testpb.Table, v *resource.Violations) {
 	for key := range convert.Sorted(m.GetCounts()) {
 		if utf8.RuneCountInString(key) < 2 {
 			v.Add(p.Field(convert.Entry("counts", key)), nil, "key must have at least 2 characters")

@@ -10,8 +10,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetText(); strings.Contains(x, "#") || strings.Contains(x, "?") {
 		v.Add(p.Field("text"), x, "must not contain \"#\" or \"?\"")
 	}
@@ -24,8 +23,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if strings.Contains(u.Text, "#") {
 		v.Add(p.Field("text"), u.Text, "must not contain \"#\"")
 	}

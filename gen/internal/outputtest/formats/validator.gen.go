@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetText(); !convert.IsRegexp(dc, x) {
 		v.Add(p.Field("text"), x, "must be a regular expression (RE2) within the limits of a resource")
 	}
@@ -44,8 +43,7 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.Envoy {
 		if !convert.IsRegexp(dc, u.Text) {
 			v.Add(p.Field("maybe_text"), u.Text, "must be a regular expression (RE2) within the limits of a resource")

@@ -25,8 +25,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
-	validateUpdate(dc, u, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -34,8 +35,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	u.Text = cmp.Or(m.GetText(), "none")
 	u.Patience = 5 * time.Second
 	if x := m.GetTimeout(); x != nil {
@@ -51,28 +53,34 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		u.Addresses = append(u.Addresses, convert.AddrPort(q, x, v))
 	}
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
-	for _, x := range m.GetParts() {
-		u.Parts = append(u.Parts, decodePart(x))
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		u.Parts = append(u.Parts, decodePart(dc, meta, &q, x, v))
 	}
 	if x := m.GetPart(); x != nil {
-		u.Pointer = new(decodePart(x))
+		q := p.Field("part")
+		u.Pointer = new(decodePart(dc, meta, &q, x, v))
 	}
 	u.Flag = m.GetFlag()
-	u.Choice = decodeChoice(m)
+	u.Choice = decodeChoice(dc, meta, p, m, v)
 }
 
 // decodeChoice returns the case that applies, or nil if none applies.
-func decodeChoice(m *testpb.Thing) Choice {
+func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Choice {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
-		return decodeWord(m)
+		return decodeWord(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // decodePart reads one Part.
-func decodePart(m *testpb.Part) Part {
+func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	return Part{
-		ID:     decodeKey(m),
+		ID:     decodeKey(dc, meta, p, m, v),
 		Group:  m.GetGroup(),
 		Size:   m.GetSize(),
 		Labels: m.GetAliases(),
@@ -80,14 +88,18 @@ func decodePart(m *testpb.Part) Part {
 }
 
 // decodeWord reads one Word.
-func decodeWord(m *testpb.Thing) Word {
+func decodeWord(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) Word {
 	return Word{
 		Value: m.GetWord(),
 	}
 }
 
 // decodeKey reads one Key.
-func decodeKey(m *testpb.Part) Key {
+func decodeKey(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Key {
 	return Key{
 		ID: m.GetId(),
 	}

@@ -11,8 +11,7 @@ import (
 )
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if u.Text == "none" {
 		v.Add(p.Field("text"), u.Text, "must not be \"none\"")
 	}

@@ -20,8 +20,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -29,18 +30,21 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if x := m.GetInner().GetBox(); x != nil {
 		q := p.Field("inner.box")
-		u.Boxes = decodeBox(&q, x, v)
+		u.Boxes = decodeBox(dc, meta, &q, x, v)
 	}
 }
 
 // decodeBox reads one Box.
-func decodeBox(p *resource.Path, m *testpb.Box, v *resource.Violations) Box {
+func decodeBox(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Box,
+	v *resource.Violations,
+) Box {
 	var s Box
-	validateBox(p, m, v)
+	validateBox(dc, p, m, v)
 	s.Label = m.GetLabel()
 	return s
 }

@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	var seen convert.Set[string]
 	for i, x := range m.GetTags() {
 		q := p.Item("tags", i)
@@ -110,12 +109,12 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		validateParts(&q, x, v)
+		validateParts(dc, &q, x, v)
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	var seen convert.Set[string]
 	for i, x := range m.GetAliases() {
 		q := p.Item("aliases", i)
@@ -133,7 +132,7 @@ func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 }
 
 // validateBox checks the rules about one Box.
-func validateBox(p *resource.Path, m *testpb.Box, v *resource.Violations) {
+func validateBox(_ *resource.DecodeContext, p *resource.Path, m *testpb.Box, v *resource.Violations) {
 	var seen convert.Set[string]
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)

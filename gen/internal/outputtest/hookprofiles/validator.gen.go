@@ -8,13 +8,12 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
-		validateGRPC(dc, p, m, v)
+		validateGRPC(dc, *p, m, v)
 	}
 	if dc.Types.Profile() == resource.Envoy {
-		validateEnvoy(dc, p, m, v)
+		validateEnvoy(dc, *p, m, v)
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		if x := m.GetPart(); x != nil {

@@ -62,8 +62,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	check(dc, u, v)
 	if v.Err() == nil {
 		finish(dc, u, v)
@@ -75,26 +76,27 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if x, err := upper(dc, m.GetText()); err != nil {
 		v.AddError(p.Field("text"), err)
 	} else {
 		u.Upper = x
 	}
 	if x, err := spread(dc, m.GetNumbers(), m.GetColor(), m.GetLimits(), m.GetPart(), m.GetColors()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Spread = x
 	}
 	if x, err := all(dc, m); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.All = x
 	}
 	if x, err := bytes(dc, convert.Encoded(m.GetPart()), convert.Encoded(m.GetInner().GetPart()), m.GetText(),
 		m.GetParts()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Bytes = x
 	}
@@ -104,19 +106,21 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		u.Member = x
 	}
 	if x, err := number(dc, convert.Member(m, "choice"), convert.Member(m.GetInner(), "choice")); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Number = x
 	}
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		u.Parts = append(u.Parts, decodePart(dc, &q, x, v))
+		u.Parts = append(u.Parts, decodePart(dc, meta, &q, x, v))
 	}
 }
 
 // decodePart reads one Part.
-func decodePart(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
+func decodePart(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	var s Part
 	if x, err := size(dc, m.GetSize()); err != nil {
 		v.AddError(p.Field("size"), err)

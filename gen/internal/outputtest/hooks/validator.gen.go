@@ -8,9 +8,8 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
-	validateThing(dc, p, m, v)
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
+	validateThing(dc, *p, m, v)
 	if x := m.GetBox(); x != nil {
 		validateSizes(dc, p.Field("box"), x.GetLabel(), x.GetParts(), v)
 	}

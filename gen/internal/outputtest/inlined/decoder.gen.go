@@ -21,7 +21,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -29,10 +30,11 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
-	u.Part = convert.Inline(dc, &u.meta, p.Field("part"), m.GetPart(), v)
-	u.Where = decodeWhere(dc, &u.meta, &p, m, v)
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
+	u.Part = convert.Inline(dc, meta, p.Field("part"), m.GetPart(), v)
+	u.Where = decodeWhere(dc, meta, p, m, v)
 }
 
 // decodeWhere returns the case that applies, or nil if none applies.

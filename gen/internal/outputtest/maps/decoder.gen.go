@@ -30,9 +30,10 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(dc, m, v)
-	validateUpdate(u, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -40,8 +41,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Table,
+	v *resource.Violations,
+) {
 	u.Counts = m.GetCounts()
 	u.Blobs = m.GetBlobs()
 	u.Colors = convert.Map[string, Color](len(m.GetColors()))
@@ -56,11 +58,12 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 	u.Parts = convert.Map[uint32, Part](len(m.GetParts()))
 	for key, x := range convert.Sorted(m.GetParts()) {
 		q := p.Field(convert.Entry("parts", key))
-		u.Parts[key] = decodePart(dc, &u.meta, &q, x, v)
+		u.Parts[key] = decodePart(dc, meta, &q, x, v)
 	}
 	u.Kept = convert.Map[string, Kept](len(m.GetBoxes()))
-	for key, x := range m.GetBoxes() {
-		if y, ok := decodeKept(x); ok {
+	for key, x := range convert.Sorted(m.GetBoxes()) {
+		q := p.Field(convert.Entry("boxes", key))
+		if y, ok := decodeKept(dc, meta, &q, x, v); ok {
 			u.Kept[key] = y
 		}
 	}
@@ -83,7 +86,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 		q := p.Field(convert.Entry("extensions", key))
 		y := new(wrapperspb.UInt32Value)
 		if convert.OpenAny(dc, q, x, y, v) {
-			u.Extensions[key] = decodeNumber(y)
+			u.Extensions[key] = decodeNumber(dc, meta, &q, y, v)
 		}
 	}
 	u.Addresses = convert.Map[string, string](len(m.GetAddresses()))
@@ -113,7 +116,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 		u.Several = append(u.Several, x.AsInterface())
 	}
 	if x, err := total(dc, m.GetParts(), m.GetWeights()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Total = x
 	}
@@ -124,19 +127,22 @@ func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pat
 	v *resource.Violations,
 ) Part {
 	var s Part
-	validatePart(p, m, v)
+	validatePart(dc, p, m, v)
 	s.ID = m.GetId()
 	dc.Ref(meta, v, p.Field("id"), "envoy.config.cluster.v3.Cluster", &s.ID)
 	s.Parts = convert.Slice[Inner](len(m.GetParts()))
-	for _, x := range m.GetParts() {
-		s.Parts = append(s.Parts, decodeInner(x))
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		s.Parts = append(s.Parts, decodeInner(dc, meta, &q, x, v))
 	}
 	s.Size = m.GetSize()
 	return s
 }
 
 // decodeKept reads one Kept, and reports whether it is kept.
-func decodeKept(m *testpb.Box) (Kept, bool) {
+func decodeKept(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Box,
+	_ *resource.Violations,
+) (Kept, bool) {
 	var s Kept
 	s.Label = m.GetLabel()
 	if s.Label == "" {
@@ -146,14 +152,18 @@ func decodeKept(m *testpb.Box) (Kept, bool) {
 }
 
 // decodeNumber reads one Number.
-func decodeNumber(m *wrapperspb.UInt32Value) Number {
+func decodeNumber(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.UInt32Value,
+	_ *resource.Violations,
+) Number {
 	return Number{
 		Value: m.GetValue(),
 	}
 }
 
 // decodeInner reads one Inner.
-func decodeInner(m *testpb.Part) Inner {
+func decodeInner(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Inner {
 	return Inner{
 		ID:   m.GetId(),
 		Size: m.GetSize(),

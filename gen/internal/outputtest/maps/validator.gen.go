@@ -9,23 +9,21 @@ import (
 )
 
 // validate checks the rules about one Table.
-func validate(m *testpb.Table, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Table, v *resource.Violations) {
 	if x := m.GetCounts(); len(x) == 0 {
 		v.Add(p.Field("counts"), nil, "must not be empty")
 	}
 }
 
 // validatePart checks the rules about one Part.
-func validatePart(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validatePart(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() == "" {
 		v.Add(p.Field("id"), "", "must be set")
 	}
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if len(u.Kept) > 2 {
 		v.Add(p.Field("boxes"), nil, "must have at most 2 elements")
 	}

@@ -16,7 +16,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -24,8 +25,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *rbacv3.Permission, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *rbacv3.Permission,
+	v *resource.Violations,
+) {
 	if x := m.GetHeader(); x != nil {
 		u.One = convert.Header(dc, p.Field("header"), x, v)
 	}
@@ -39,12 +41,14 @@ func (u *Update) decode(dc *resource.DecodeContext, m *rbacv3.Permission, v *res
 	u.Rules = convert.Slice[Rule](len(m.GetOrRules().GetRules()))
 	for i, x := range m.GetOrRules().GetRules() {
 		q := p.Item("or_rules.rules", i)
-		u.Rules = append(u.Rules, decodeRule(dc, &q, x, v))
+		u.Rules = append(u.Rules, decodeRule(dc, meta, &q, x, v))
 	}
 }
 
 // decodeRule reads one Rule.
-func decodeRule(dc *resource.DecodeContext, p *resource.Path, m *rbacv3.Permission, v *resource.Violations) Rule {
+func decodeRule(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *rbacv3.Permission,
+	v *resource.Violations,
+) Rule {
 	var s Rule
 	if x := m.GetHeader(); x != nil {
 		s.Header = convert.Header(dc, p.Field("header"), x, v)

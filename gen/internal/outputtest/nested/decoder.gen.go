@@ -23,7 +23,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -31,29 +32,36 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if x := m.GetPart(); x != nil {
-		u.Value = decodeID(x)
+		q := p.Field("part")
+		u.Value = decodeID(dc, meta, &q, x, v)
 	}
 	if x := m.GetPart(); x != nil {
-		u.Pointer = new(decodeID(x))
+		q := p.Field("part")
+		u.Pointer = new(decodeID(dc, meta, &q, x, v))
 	}
 	if x := m.GetInner().GetBox().GetPart(); x != nil {
-		u.Deep = decodeID(x)
+		q := p.Field("inner.box.part")
+		u.Deep = decodeID(dc, meta, &q, x, v)
 	}
-	u.Here = decodeSummary(m)
+	u.Here = decodeSummary(dc, meta, p, m, v)
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		u.Parts = append(u.Parts, decodePart(&q, x, v))
+		u.Parts = append(u.Parts, decodePart(dc, meta, &q, x, v))
 	}
 	if x := m.GetPart(); x != nil {
-		u.Flat = append(u.Flat, decodeID(x))
+		q := p.Field("part")
+		u.Flat = append(u.Flat, decodeID(dc, meta, &q, x, v))
 	}
-	for _, x := range m.GetParts() {
-		for _, y := range x.GetParts() {
-			u.Flat = append(u.Flat, decodeID(y))
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		for j, y := range x.GetParts() {
+			r := q.Item("parts", j)
+			u.Flat = append(u.Flat, decodeID(dc, meta, &r, y, v))
 		}
 	}
 	for i, x := range m.GetParts() {
@@ -66,7 +74,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 					q4 := w.Item("parts", i4)
 					if x5 := x4.GetBox().GetPart(); x5 != nil {
 						q5 := q4.Field("box.part")
-						u.Low = append(u.Low, decodePart(&q5, x5, v))
+						u.Low = append(u.Low, decodePart(dc, meta, &q5, x5, v))
 					}
 				}
 			}
@@ -90,27 +98,30 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Heavy = convert.Slice[Heavy](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		if y, ok := decodeHeavy(dc, &q, x, v); ok {
+		if y, ok := decodeHeavy(dc, meta, &q, x, v); ok {
 			u.Heavy = append(u.Heavy, y)
 		}
 	}
 	u.Located = convert.Slice[Located](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		if y, ok := decodeLocated(dc, &q, x, v); ok {
+		if y, ok := decodeLocated(dc, meta, &q, x, v); ok {
 			u.Located = append(u.Located, y)
 		}
 	}
 	u.Named = convert.Slice[Named](len(m.GetParts()))
-	for _, x := range m.GetParts() {
-		if y, ok := decodeNamed(x); ok {
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		if y, ok := decodeNamed(dc, meta, &q, x, v); ok {
 			u.Named = append(u.Named, y)
 		}
 	}
 }
 
 // decodeID reads one ID.
-func decodeID(m *testpb.Part) ID {
+func decodeID(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) ID {
 	return ID{
 		ID:    m.GetId(),
 		Group: m.GetGroup(),
@@ -118,7 +129,9 @@ func decodeID(m *testpb.Part) ID {
 }
 
 // decodeSummary reads one Summary.
-func decodeSummary(m *testpb.Thing) Summary {
+func decodeSummary(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) Summary {
 	return Summary{
 		Tags: m.GetTags(),
 		Box:  m.GetBox().GetLabel(),
@@ -126,13 +139,15 @@ func decodeSummary(m *testpb.Thing) Summary {
 }
 
 // decodePart reads one Part.
-func decodePart(p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
+func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	var s Part
 	s.ID = m.GetId()
 	s.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		s.Parts = append(s.Parts, decodePart(&q, x, v))
+		s.Parts = append(s.Parts, decodePart(dc, meta, &q, x, v))
 	}
 	s.Timeout = 3 * time.Second
 	if x := m.GetTimeout(); x != nil {
@@ -142,13 +157,15 @@ func decodePart(p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
 }
 
 // decodeHeavy reads one Heavy, and reports whether it is kept.
-func decodeHeavy(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) (Heavy, bool) {
+func decodeHeavy(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) (Heavy, bool) {
 	var s Heavy
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {
 		return s, false
 	}
-	validateHeavy(p, m, v)
+	validateHeavy(dc, p, m, v)
 	s.ID = m.GetId()
 	s.Timeout = convert.Duration(p.Field("timeout"), m.GetTimeout(), v)
 	s.Spot = convert.HostPort(dc, p.Field("address"), m.GetAddress(), v)
@@ -156,7 +173,7 @@ func decodeHeavy(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v
 }
 
 // decodeLocated reads one Located, and reports whether it is kept.
-func decodeLocated(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part,
+func decodeLocated(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
 	v *resource.Violations,
 ) (Located, bool) {
 	var s Located
@@ -168,7 +185,9 @@ func decodeLocated(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part,
 }
 
 // decodeNamed reads one Named, and reports whether it is kept.
-func decodeNamed(m *testpb.Part) (Named, bool) {
+func decodeNamed(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) (Named, bool) {
 	var s Named
 	s.Aliases = m.GetAliases()
 	if len(s.Aliases) == 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // validateHeavy checks the rules about one Part.
-func validateHeavy(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateHeavy(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() == "" {
 		v.Add(p.Field("id"), "", "must be set")
 	}

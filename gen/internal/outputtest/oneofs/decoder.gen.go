@@ -28,8 +28,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
-	validateUpdate(u, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -37,30 +38,37 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
-	u.Choice = decodeChoice(m)
-	u.Shape = decodeShape(dc, &p, m, v)
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
+	u.Choice = decodeChoice(dc, meta, p, m, v)
+	u.Shape = decodeShape(dc, meta, p, m, v)
 }
 
 // decodeChoice returns the case that applies, or nil if none applies.
-func decodeChoice(m *testpb.Thing) Choice {
+func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Choice {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
-		return decodeWord(m)
+		return decodeWord(dc, meta, p, m, v)
 	}
 	if convert.Is[*testpb.Thing_Number](m.GetChoice()) {
-		return decodeNumber(m)
+		return decodeNumber(dc, meta, p, m, v)
 	}
 	if x := m.GetChosen(); x != nil {
-		return decodeChosen(x)
+		q := p.Field("chosen")
+		return decodeChosen(dc, meta, &q, x, v)
 	}
 	return nil
 }
 
 // decodeShape returns the case that applies, or nil if none applies.
-func decodeShape(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Shape {
+func decodeShape(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Shape {
 	if x := m.GetPart(); x != nil && m.GetColor() == testpb.Color_COLOR_RED && m.GetFlag() {
-		return decodeRound(x)
+		q := p.Field("part")
+		return decodeRound(dc, meta, &q, x, v)
 	}
 	if m.GetPart() == nil && m.GetColor() == testpb.Color_COLOR_GREEN {
 		x, err := makeFlat(dc, m.GetCount(), m.GetBox())
@@ -71,63 +79,79 @@ func decodeShape(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, 
 		return x
 	}
 	if !dc.Name.IsXdstp() && m.GetWeight().GetValue() == 3 && m.GetTimeout().AsDuration() == 5*time.Second {
-		return decodeBlue(m)
+		return decodeBlue(dc, meta, p, m, v)
 	}
-	return decodePlain(p, m, v)
+	return decodePlain(dc, meta, p, m, v)
 }
 
 // decodeWord reads one Word.
-func decodeWord(m *testpb.Thing) Word {
+func decodeWord(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) Word {
 	return Word{
 		Value: m.GetWord(),
 	}
 }
 
 // decodeNumber reads one Number.
-func decodeNumber(m *testpb.Thing) Number {
+func decodeNumber(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) Number {
 	return Number{
 		Value: m.GetNumber(),
 	}
 }
 
 // decodeChosen reads one Chosen.
-func decodeChosen(m *testpb.Part) Chosen {
+func decodeChosen(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Chosen {
 	return Chosen{
 		ID:      m.GetId(),
 		Aliases: m.GetAliases(),
-		Size:    decodeSizeClass(m),
+		Size:    decodeSizeClass(dc, meta, p, m, v),
 	}
 }
 
 // decodeSizeClass returns the case that applies, or nil if none applies.
-func decodeSizeClass(m *testpb.Part) SizeClass {
+func decodeSizeClass(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) SizeClass {
 	if m.GetSize() != 0 {
-		return decodeLarge(m)
+		return decodeLarge(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // decodeRound reads one Round.
-func decodeRound(m *testpb.Part) Round {
+func decodeRound(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Round {
 	return Round{
 		ID: m.GetId(),
 	}
 }
 
 // decodeBlue reads one Blue.
-func decodeBlue(_ *testpb.Thing) Blue {
+func decodeBlue(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, _ *testpb.Thing,
+	_ *resource.Violations,
+) Blue {
 	return Blue{}
 }
 
 // decodePlain reads one Plain.
-func decodePlain(p *resource.Path, m *testpb.Thing, v *resource.Violations) Plain {
+func decodePlain(_ *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Plain {
 	return Plain{
 		Color: decodeColor(p.Field("color"), m.GetColor(), v),
 	}
 }
 
 // decodeLarge reads one Large.
-func decodeLarge(m *testpb.Part) Large {
+func decodeLarge(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Large {
 	var s Large
 	s.Size = m.GetSize()
 	s.Labels = convert.Slice[string](len(m.GetBox().GetParts()))

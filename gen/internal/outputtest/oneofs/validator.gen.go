@@ -5,8 +5,7 @@ package oneofs
 import "github.com/xdsforge/xdsforge/framework/resource"
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if u.Choice == nil {
 		v.Add(p.Field("Choice"), nil, "must be set")
 	}

@@ -21,8 +21,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
-	u.decode(m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,8 +31,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *opaquepb.Hidden, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *opaquepb.Hidden,
+	v *resource.Violations,
+) {
 	if m.HasMaybe() {
 		u.Maybe = new(m.GetMaybe())
 	}
@@ -44,29 +46,36 @@ func (u *Update) decode(m *opaquepb.Hidden, v *resource.Violations) {
 		u.Words = append(u.Words, x.GetWord())
 	}
 	u.Kind = decodeKind(p.Field("kind"), m.GetKind(), v)
-	u.Choice = decodeChoice(m)
+	u.Choice = decodeChoice(dc, meta, p, m, v)
 }
 
 // decodeChoice returns the case that applies, or nil if none applies.
-func decodeChoice(m *opaquepb.Hidden) Choice {
+func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *opaquepb.Hidden,
+	v *resource.Violations,
+) Choice {
 	if m.HasWord() {
-		return decodeWord(m)
+		return decodeWord(dc, meta, p, m, v)
 	}
 	if x := m.GetChosen(); x != nil {
-		return decodeChosen(x)
+		q := p.Field("chosen")
+		return decodeChosen(dc, meta, &q, x, v)
 	}
 	return nil
 }
 
 // decodeWord reads one Word.
-func decodeWord(m *opaquepb.Hidden) Word {
+func decodeWord(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *opaquepb.Hidden,
+	_ *resource.Violations,
+) Word {
 	return Word{
 		Value: m.GetWord(),
 	}
 }
 
 // decodeChosen reads one Chosen.
-func decodeChosen(m *opaquepb.Hidden) Chosen {
+func decodeChosen(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *opaquepb.Hidden,
+	_ *resource.Violations,
+) Chosen {
 	return Chosen{
 		Name: m.GetName(),
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 // validate checks the rules about one Hidden.
-func validate(m *opaquepb.Hidden, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *opaquepb.Hidden, v *resource.Violations) {
 	if !m.HasChoice() {
 		v.Add(p.Field("choice"), nil, "must be set")
 	}

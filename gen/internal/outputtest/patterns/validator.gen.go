@@ -10,8 +10,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetText(); !rulePattern1.MatchString(x) {
 		v.Add(p.Field("text"), x, "must match \"^[a-z]*$\"")
 	}
@@ -27,8 +26,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.Envoy {
 		if !rulePattern2.MatchString(u.Text) {
 			v.Add(p.Field("text"), u.Text, "must match \"\\\\d\"")

@@ -21,21 +21,31 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
-	u.decode(m)
+	v := new(resource.Violations)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
 	return u, nil
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing) {
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	u.RedSize = cmp.Or(pickRedSize(m.GetParts()).GetSize(), 5)
 	if x := pickMain(m.GetBox().GetParts()); x != nil {
-		u.Main = new(decodePart(x))
+		q := p.Field("box.parts")
+		u.Main = new(decodePart(dc, meta, &q, x, v))
 	}
 	u.Weight = pickWeight(m.GetParts()).GetBox().GetLabel()
 }
 
 // decodePart reads one Part.
-func decodePart(m *testpb.Part) Part {
+func decodePart(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Part {
 	return Part{
 		ID: m.GetId(),
 	}

@@ -10,8 +10,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetName(); !strings.HasPrefix(x, "a/") && !strings.HasPrefix(x, "b/") {
 		v.Add(p.Field("name"), x, "must start with \"a/\" or \"b/\" (X1)")
 	}
@@ -29,20 +28,19 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		validateParts(&q, x, v)
+		validateParts(dc, &q, x, v)
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetId(); m.GetBox() != nil && !strings.HasPrefix(x, "p") {
 		v.Add(p.Field("id"), x, "must start with \"p\" when parts.box is set")
 	}
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if !strings.HasPrefix(u.Text, "x") {
 		v.Add(p.Field("text"), u.Text, "must start with \"x\"")
 	}

@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if m.GetText() == "" {
 		v.Add(p.Field("text"), "", "must be set")
 	}
@@ -58,7 +57,7 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 			"must not be set when the resource's name is not xdstp and enabled is false and text is \"quiet\"")
 	}
 	if m.GetChosen() != nil && m.GetChosen() == nil && m.GetNothing() == nil {
-		v.Add(p, nil, "must have exactly one of chosen, nothing set when chosen is set")
+		v.Add(*p, nil, "must have exactly one of chosen, nothing set when chosen is set")
 	}
 	if x := m.GetBox(); x != nil && convert.Count(x.GetPart() != nil, x.GetLabel() != "") != 1 {
 		v.Add(p.Field("box"), nil, "must have exactly one of part, label set when box is set")
@@ -76,61 +75,61 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		validateParts(&q, x, v)
+		validateParts(dc, &q, x, v)
 	}
 	if m.GetFlag() {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validateParts2(&q, x, v)
+			validateParts2(dc, &q, x, v)
 		}
 	}
 	if m.GetColor() == testpb.Color_COLOR_BLUE {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validateParts3(&q, x, v)
+			validateParts3(dc, &q, x, v)
 		}
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetAddress() != nil && m.GetBox() == nil {
 		v.Add(p.Field("box"), nil, "must be set when parts.address is set")
 	}
 	if m.GetColor() == testpb.Color_COLOR_GREEN {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validatePartsParts(&q, x, v)
+			validatePartsParts(dc, &q, x, v)
 		}
 	}
 }
 
 // validatePartsParts checks the rules about one Part.
-func validatePartsParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validatePartsParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() != "" {
 		v.Add(p.Field("id"), m.GetId(), "must not be set when parts.color is COLOR_GREEN")
 	}
 }
 
 // validateParts2 checks the rules about one Part.
-func validateParts2(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts2(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetColor() == testpb.Color_COLOR_BLUE {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validateParts2Parts(&q, x, v)
+			validateParts2Parts(dc, &q, x, v)
 		}
 	}
 }
 
 // validateParts2Parts checks the rules about one Part.
-func validateParts2Parts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts2Parts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() == "" {
 		v.Add(p.Field("id"), "", "must be set when parts.color is COLOR_BLUE and flag is true")
 	}
 }
 
 // validateParts3 checks the rules about one Part.
-func validateParts3(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts3(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() == "" {
 		v.Add(p.Field("id"), "", "must be set when color is COLOR_BLUE")
 	}

@@ -21,9 +21,10 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
-	validateUpdate(dc, u, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -31,26 +32,30 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	u.Tags = m.GetTags()
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		if y, ok := decodePart(dc, &q, x, v); ok {
+		if y, ok := decodePart(dc, meta, &q, x, v); ok {
 			u.Parts = append(u.Parts, y)
 		}
 	}
 	u.Weightless = convert.Slice[Weightless](len(m.GetParts()))
-	for _, x := range m.GetParts() {
-		if y, ok := decodeWeightless(dc, x); ok {
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		if y, ok := decodeWeightless(dc, meta, &q, x, v); ok {
 			u.Weightless = append(u.Weightless, y)
 		}
 	}
 }
 
 // decodePart reads one Part, and reports whether it is kept.
-func decodePart(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) (Part, bool) {
+func decodePart(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) (Part, bool) {
 	var s Part
 	s.Size = m.GetSize()
 	if dc.Types.Profile() == resource.GRPC && s.Size == 0 {
@@ -62,7 +67,9 @@ func decodePart(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v 
 }
 
 // decodeWeightless reads one Weightless, and reports whether it is kept.
-func decodeWeightless(dc *resource.DecodeContext, m *testpb.Part) (Weightless, bool) {
+func decodeWeightless(dc *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) (Weightless, bool) {
 	var s Weightless
 	s.ID = m.GetId()
 	if dc.Types.Profile() == resource.Envoy && s.ID == "" {

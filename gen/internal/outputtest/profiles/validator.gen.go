@@ -9,8 +9,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetTags(); dc.Types.Profile() == resource.GRPC && m.GetPart() != nil && len(x) > 2 {
 		v.Add(p.Field("tags"), nil, "must have at most 2 elements when part is set")
 	}
@@ -20,13 +19,13 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	if dc.Types.Profile() == resource.GRPC {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validateParts(&q, x, v)
+			validateParts(dc, &q, x, v)
 		}
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetWeight(); x != nil && x.GetValue() > 9 {
 		v.Add(p.Field("weight"), x.GetValue(), "must be at most 9")
 	}
@@ -40,8 +39,7 @@ func validatePart(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, 
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(dc *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
 		for i := range u.Parts {
 			x := &u.Parts[i]

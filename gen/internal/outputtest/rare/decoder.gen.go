@@ -30,8 +30,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
-	validateUpdate(u, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -39,16 +40,19 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	u.Count = m.GetCount()
-	if x := decodeRare(dc, &p, m, v); x.isSet() {
+	if x := decodeRare(dc, meta, p, m, v); x.isSet() {
 		u.Rare = new(x)
 	}
 }
 
 // decodeRare reads one Rare.
-func decodeRare(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Rare {
+func decodeRare(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Rare {
 	var s Rare
 	s.Flag = m.GetFlag()
 	s.Small = m.GetSmall()
@@ -65,11 +69,12 @@ func decodeRare(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v
 	if x := m.GetSettings(); x != nil {
 		s.Settings = x.AsMap()
 	}
-	s.Key = decodeKey(m)
+	s.Key = decodeKey(dc, meta, p, m, v)
 	if x := m.GetPart(); x != nil {
-		s.Part = decodePart(x)
+		q := p.Field("part")
+		s.Part = decodePart(dc, meta, &q, x, v)
 	}
-	s.Word = decodeWord(m)
+	s.Word = decodeWord(dc, meta, p, m, v)
 	if x, err := doubled(dc, m.GetBig()); err != nil {
 		v.AddError(p.Field("big"), err)
 	} else {
@@ -84,29 +89,37 @@ func decodeRare(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v
 }
 
 // decodeWord returns the case that applies, or nil if none applies.
-func decodeWord(m *testpb.Thing) Word {
+func decodeWord(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Word {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
-		return decodeChosen(m)
+		return decodeChosen(dc, meta, p, m, v)
 	}
 	return nil
 }
 
 // decodeKey reads one Key.
-func decodeKey(m *testpb.Thing) Key {
+func decodeKey(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) Key {
 	return Key{
 		Total: m.GetTotal(),
 	}
 }
 
 // decodePart reads one Part.
-func decodePart(m *testpb.Part) Part {
+func decodePart(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Part {
 	return Part{
 		Aliases: m.GetAliases(),
 	}
 }
 
 // decodeChosen reads one Chosen.
-func decodeChosen(m *testpb.Thing) Chosen {
+func decodeChosen(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) Chosen {
 	return Chosen{
 		Value: m.GetWord(),
 	}

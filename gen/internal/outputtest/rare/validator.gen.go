@@ -5,8 +5,7 @@ package rare
 import "github.com/xdsforge/xdsforge/framework/resource"
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if x := u.Rare; x != nil {
 		if len(x.Text) > 4 {
 			v.Add(p.Field("text"), x.Text, "must have at most 4 bytes")

@@ -26,7 +26,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -34,32 +35,33 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	u.Text = m.GetText()
-	dc.Ref(&u.meta, v, p.Field("text"), "xdsforge.test.v1.Part", &u.Text)
+	dc.Ref(meta, v, p.Field("text"), "xdsforge.test.v1.Part", &u.Text)
 	u.Alias = m.GetAlias().GetValue()
 	if u.Alias == "" && !dc.Name.IsXdstp() {
 		u.Alias = dc.Name.String()
 	}
-	dc.Ref(&u.meta, v, p.Field("alias"), "xdsforge.test.v1.Part", &u.Alias)
+	dc.Ref(meta, v, p.Field("alias"), "xdsforge.test.v1.Part", &u.Alias)
 	u.Self = m.GetMaybeText()
 	if u.Self == "" {
 		u.Self = dc.Name.String()
 	}
-	dc.Ref(&u.meta, v, p.Field("maybe_text"), "xdsforge.test.v1.Thing", &u.Self)
+	dc.Ref(meta, v, p.Field("maybe_text"), "xdsforge.test.v1.Thing", &u.Self)
 	u.Tags = m.GetTags()
 	for i := range u.Tags {
-		dc.Ref(&u.meta, v, p.Item("tags", i), "xdsforge.test.v1.Box", &u.Tags[i])
+		dc.Ref(meta, v, p.Item("tags", i), "xdsforge.test.v1.Box", &u.Tags[i])
 	}
 	u.Many = append(u.Many, m.GetInner().GetText())
-	dc.Ref(&u.meta, v, p.Field("inner.text"), "xdsforge.test.v1.Box", &u.Many[len(u.Many)-1])
+	dc.Ref(meta, v, p.Field("inner.text"), "xdsforge.test.v1.Box", &u.Many[len(u.Many)-1])
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		for j, y := range x.GetAliases() {
 			r := q.Item("aliases", j)
 			u.Many = append(u.Many, y)
-			dc.Ref(&u.meta, v, r, "xdsforge.test.v1.Box", &u.Many[len(u.Many)-1])
+			dc.Ref(meta, v, r, "xdsforge.test.v1.Box", &u.Many[len(u.Many)-1])
 		}
 	}
 	if x, err := named(dc, m.GetBox().GetLabel()); err != nil {
@@ -67,21 +69,21 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	} else {
 		u.Hooked = x
 	}
-	dc.Ref(&u.meta, v, p.Field("box.label"), "xdsforge.test.v1.Part", &u.Hooked)
+	dc.Ref(meta, v, p.Field("box.label"), "xdsforge.test.v1.Part", &u.Hooked)
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		u.Parts = append(u.Parts, decodePart(dc, &u.meta, &q, x, v))
+		u.Parts = append(u.Parts, decodePart(dc, meta, &q, x, v))
 	}
 	if x := m.GetPart(); x != nil {
 		q := p.Field("part")
-		u.Pointer = new(decodePart(dc, &u.meta, &q, x, v))
+		u.Pointer = new(decodePart(dc, meta, &q, x, v))
 	}
 	if x := m.GetInner().GetPart(); x != nil {
 		q := p.Field("inner.part")
-		u.Only = decodeOnly(dc, &u.meta, &q, x, v)
+		u.Only = decodeOnly(dc, meta, &q, x, v)
 	}
-	u.Choice = decodeChoice(dc, &u.meta, &p, m, v)
+	u.Choice = decodeChoice(dc, meta, p, m, v)
 }
 
 // decodeChoice returns the case that applies, or nil if none applies.

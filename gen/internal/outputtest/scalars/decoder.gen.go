@@ -22,12 +22,19 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
-	u.decode(dc, m)
+	v := new(resource.Violations)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
 	return u, nil
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing) {
+func (u *Update) decode(dc *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Thing,
+	_ *resource.Violations,
+) {
 	u.Flag = m.GetFlag()
 	u.Small = cmp.Or(m.GetSmall(), -7)
 	u.Big = m.GetBig()

@@ -25,8 +25,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
-	validateUpdate(u, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -34,8 +35,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	u.Text = m.GetText()
 	u.small = m.GetSmall()
 	u.httpFlag = m.GetFlag()

@@ -5,8 +5,7 @@ package shown
 import "github.com/xdsforge/xdsforge/framework/resource"
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if u.small > 9 {
 		v.Add(p.Field("small"), u.small, "must be at most 9")
 	}

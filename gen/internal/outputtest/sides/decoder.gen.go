@@ -33,8 +33,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(dc, m, v)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -42,25 +43,27 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if x := m.GetPart(); x != nil {
 		q := p.Field("part")
-		u.Outside = decodeNamed(dc, &q, x, v)
+		u.Outside = decodeNamed(dc, meta, &q, x, v)
 	}
 	if x := m.GetBox(); x != nil {
 		q := p.Field("box")
-		u.Inside = decodeServed(dc, &q, x, v)
+		u.Inside = decodeServed(dc.At(resource.ServerSide), meta, &q, x, v)
 	}
 	if x := m.GetBox(); x != nil {
-		u.Alone = decodeSided(x)
+		q := p.Field("box")
+		u.Alone = decodeSided(dc.At(resource.ServerSide), meta, &q, x, v)
 	}
 	if x := m.GetExtension(); x != nil {
 		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
 			if convert.OpenTyped(dc, p.Field("extension"), x, y, v) {
 				q := p.Field("extension")
-				u.One = new(decodeNamed(dc, &q, y, v))
+				u.One = new(decodeNamed(dc, meta, &q, y, v))
 			}
 		}
 	}
@@ -69,7 +72,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 			y := new(testpb.Part)
 			if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
 				q := p.Field("inner.extension")
-				u.Strict = new(decodeNamed(dc, &q, y, v))
+				u.Strict = new(decodeNamed(dc, meta, &q, y, v))
 			}
 		}
 	}
@@ -79,14 +82,14 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		if dc.Types.Profile() == resource.GRPC || string(x.MessageName()) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
 			if convert.OpenAny(dc, q, x, y, v) {
-				u.Each = append(u.Each, decodeNamed(dc, &q, y, v))
+				u.Each = append(u.Each, decodeNamed(dc, meta, &q, y, v))
 			}
 		}
 	}
 	u.Parts = convert.Slice[Named](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		u.Parts = append(u.Parts, decodeNamed(dc, &q, x, v))
+		u.Parts = append(u.Parts, decodeNamed(dc, meta, &q, x, v))
 	}
 	if x, err := longest(dc, u.Parts); err != nil {
 		v.AddError(p.Field("parts"), err)
@@ -94,14 +97,16 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		u.Longest = x
 	}
 	if x, err := other(dc, u.One, u.Longest, m.GetExtension()); err != nil {
-		v.AddError(p, err)
+		v.AddError(*p, err)
 	} else {
 		u.Other = x
 	}
 }
 
 // decodeNamed reads one Named.
-func decodeNamed(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) Named {
+func decodeNamed(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Named {
 	var s Named
 	validateNamed(dc, p, m, v)
 	s.ID = m.GetId()
@@ -114,31 +119,35 @@ func decodeNamed(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v
 }
 
 // decodeServed reads one Served.
-func decodeServed(dc *resource.DecodeContext, p *resource.Path, m *testpb.Box, v *resource.Violations) Served {
-	dc = dc.At(resource.ServerSide)
+func decodeServed(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Box,
+	v *resource.Violations,
+) Served {
 	var s Served
 	if x := m.GetPart(); x != nil {
 		q := p.Field("part")
-		s.Part = decodeNamed(dc, &q, x, v)
+		s.Part = decodeNamed(dc, meta, &q, x, v)
 	}
-	s.Client = decodeBack(dc, p, m, v)
+	s.Client = decodeBack(dc.At(resource.ClientSide), meta, p, m, v)
 	return s
 }
 
 // decodeSided reads one Sided.
-func decodeSided(m *testpb.Box) Sided {
-	var s Sided
-	s.Label = m.GetLabel()
-	return s
+func decodeSided(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Box,
+	_ *resource.Violations,
+) Sided {
+	return Sided{
+		Label: m.GetLabel(),
+	}
 }
 
 // decodeBack reads one Back.
-func decodeBack(dc *resource.DecodeContext, p *resource.Path, m *testpb.Box, v *resource.Violations) Back {
-	dc = dc.At(resource.ClientSide)
+func decodeBack(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Box,
+	v *resource.Violations,
+) Back {
 	var s Back
 	if x := m.GetPart(); x != nil {
 		q := p.Field("part")
-		s.Part = decodeNamed(dc, &q, x, v)
+		s.Part = decodeNamed(dc, meta, &q, x, v)
 	}
 	return s
 }

@@ -8,31 +8,30 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if dc.Side() == resource.ClientSide {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validateParts(&q, x, v)
+			validateParts(dc, &q, x, v)
 		}
 	}
 	if dc.Side() == resource.ServerSide {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			validateParts2(&q, x, v)
+			validateParts2(dc, &q, x, v)
 		}
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetAliases(); len(x) > 1 {
 		v.Add(p.Field("aliases"), nil, "must have at most 1 element")
 	}
 }
 
 // validateParts2 checks the rules about one Part.
-func validateParts2(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts2(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetAliases(); len(x) == 0 {
 		v.Add(p.Field("aliases"), nil, "must not be empty")
 	}

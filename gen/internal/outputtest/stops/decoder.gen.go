@@ -21,7 +21,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -29,8 +30,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if m.GetPart() == nil {
 		u.Text = m.GetText()
 	}
@@ -38,40 +40,44 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		u.Parts = convert.Slice[Part](len(m.GetParts()))
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
-			u.Parts = append(u.Parts, decodePart(dc, &q, x, v))
+			u.Parts = append(u.Parts, decodePart(dc, meta, &q, x, v))
 		}
 	}
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		if x := m.GetInner().GetPart(); x != nil {
 			q := p.Field("inner.part")
-			u.One = new(decodePart(dc, &q, x, v))
+			u.One = new(decodePart(dc, meta, &q, x, v))
 		}
 	}
 	u.Kept = convert.Slice[Kept](len(m.GetUpdate()))
 	for i, x := range m.GetUpdate() {
 		q := p.Item("update", i)
-		if y, ok := decodeKept(dc, &q, x, v); ok {
+		if y, ok := decodeKept(dc, meta, &q, x, v); ok {
 			u.Kept = append(u.Kept, y)
 		}
 	}
 }
 
 // decodePart reads one Part.
-func decodePart(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
+func decodePart(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	var s Part
 	s.ID = m.GetId()
 	s.Aliases = m.GetAliases()
 	if len(s.Aliases) > 0 {
 		return s
 	}
-	validatePart(p, m, v)
+	validatePart(dc, p, m, v)
 	s.Timeout = convert.Duration(p.Field("timeout"), m.GetTimeout(), v)
 	s.Address = convert.HostPort(dc, p.Field("address"), m.GetAddress(), v)
 	return s
 }
 
 // decodeKept reads one Kept, and reports whether it is kept.
-func decodeKept(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) (Kept, bool) {
+func decodeKept(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) (Kept, bool) {
 	var s Kept
 	s.Group = m.GetGroup()
 	if s.Group == 0 {

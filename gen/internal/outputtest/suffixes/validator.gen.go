@@ -10,8 +10,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(_ *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetText(); !strings.HasSuffix(x, ".com") && !strings.HasSuffix(x, ".org") {
 		v.Add(p.Field("text"), x, "must end with \".com\" or \".org\" (X1)")
 	}
@@ -27,8 +26,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if !strings.HasSuffix(u.Text, ".com") {
 		v.Add(p.Field("text"), u.Text, "must end with \".com\"")
 	}

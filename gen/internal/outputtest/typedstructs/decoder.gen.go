@@ -22,7 +22,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(dc, m, v)
+	p := new(resource.Path) // of the message itself
+	u.decode(dc, &u.meta, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,13 +31,14 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) {
 	if x := m.GetExtension(); x != nil {
 		y := new(testpb.Part)
 		if convert.OpenTyped(dc, p.Field("extension"), x, y, v) {
 			q := p.Field("extension")
-			u.Part = new(decodePart(&q, y, v))
+			u.Part = new(decodePart(dc, meta, &q, y, v))
 		}
 	}
 	u.Parts = convert.Slice[Part](len(m.GetExtensions()))
@@ -44,25 +46,29 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		q := p.Item("extensions", i)
 		y := new(testpb.Part)
 		if convert.OpenTyped(dc, q, x, y, v) {
-			u.Parts = append(u.Parts, decodePart(&q, y, v))
+			u.Parts = append(u.Parts, decodePart(dc, meta, &q, y, v))
 		}
 	}
-	u.Either = decodeEither(dc, &p, m, v)
+	u.Either = decodeEither(dc, meta, p, m, v)
 }
 
 // decodeEither returns the case that applies, or nil if none applies.
-func decodeEither(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Either {
+func decodeEither(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing,
+	v *resource.Violations,
+) Either {
 	if x := m.GetInner().GetExtension(); x != nil {
 		switch name := convert.TypedName(dc, x); name {
 		case "xdsforge.test.v1.Part":
 			y := new(testpb.Part)
 			if convert.OpenTyped(dc, p.Field("inner.extension"), x, y, v) {
-				return decodeSmall(y)
+				q := p.Field("inner.extension")
+				return decodeSmall(dc, meta, &q, y, v)
 			}
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
 			if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
-				return decodeText(y)
+				q := p.Field("inner.extension")
+				return decodeText(dc, meta, &q, y, v)
 			}
 		default:
 			v.Add(p.Field("inner.extension"), name, "must be one of xdsforge.test.v1.Part, google.protobuf.StringValue")
@@ -72,9 +78,11 @@ func decodeEither(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing,
 }
 
 // decodePart reads one Part.
-func decodePart(p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
+func decodePart(dc *resource.DecodeContext, _ *resource.Meta, p *resource.Path, m *testpb.Part,
+	v *resource.Violations,
+) Part {
 	var s Part
-	validatePart(p, m, v)
+	validatePart(dc, p, m, v)
 	s.ID = m.GetId()
 	s.Timeout = convert.Duration(p.Field("timeout"), m.GetTimeout(), v)
 	s.Size = m.GetSize()
@@ -82,14 +90,18 @@ func decodePart(p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
 }
 
 // decodeSmall reads one Small.
-func decodeSmall(m *testpb.Part) Small {
+func decodeSmall(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *testpb.Part,
+	_ *resource.Violations,
+) Small {
 	return Small{
 		ID: m.GetId(),
 	}
 }
 
 // decodeText reads one Text.
-func decodeText(m *wrapperspb.StringValue) Text {
+func decodeText(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wrapperspb.StringValue,
+	_ *resource.Violations,
+) Text {
 	return Text{
 		Value: m.GetValue(),
 	}

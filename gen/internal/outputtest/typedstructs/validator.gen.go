@@ -8,7 +8,7 @@ import (
 )
 
 // validatePart checks the rules about one Part.
-func validatePart(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validatePart(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetSize(); x > 9 {
 		v.Add(p.Field("size"), x, "must be at most 9")
 	}

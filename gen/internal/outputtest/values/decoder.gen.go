@@ -20,7 +20,8 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
+	p := new(resource.Path) // of the message itself
+	validate(dc, p, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}

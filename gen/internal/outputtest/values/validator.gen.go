@@ -10,8 +10,7 @@ import (
 )
 
 // validate checks the rules about one Thing.
-func validate(m *testpb.Thing, v *resource.Violations) {
-	var p resource.Path // the message itself
+func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetColor(); x != testpb.Color_COLOR_UNSPECIFIED && x != testpb.Color_COLOR_RED {
 		v.Add(p.Field("color"), x, "must be one of COLOR_UNSPECIFIED, COLOR_RED")
 	}
@@ -121,16 +120,16 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		validateParts(&q, x, v)
+		validateParts(dc, &q, x, v)
 	}
 	for i, x := range m.GetUpdate() {
 		q := p.Item("update", i)
-		validateUpdate2(&q, x, v)
+		validateUpdate2(dc, &q, x, v)
 	}
 }
 
 // validateParts checks the rules about one Part.
-func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateParts(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetWeight(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("weight"), x.GetValue(), "must be at least 1")
 	}
@@ -146,7 +145,7 @@ func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 }
 
 // validateUpdate2 checks the rules about one Part.
-func validateUpdate2(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+func validateUpdate2(_ *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetSize(); x > 100 {
 		v.Add(p.Field("size"), x, "must be at most 100")
 	}
