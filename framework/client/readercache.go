@@ -346,9 +346,13 @@ func (s *typeCache) build(n int) {
 	}
 }
 
-// prune drops items that are no longer cached.
+// prune drops items that are no longer cached. Those that an authority has taken from the current
+// response are.
 func (s *typeCache) prune(c *Client, t *resource.Descriptor) {
 	s.keep(func(it item) bool {
+		if it.response == s.response && it.record != (authority.Handle{}) {
+			return true
+		}
 		shard := c.Shard(t, it.update.Name())
 		if shard == nil {
 			return false

@@ -128,12 +128,15 @@ func (t *table[V]) rebuild(n int) {
 	for size < 2*n {
 		size *= 2
 	}
-	slots := make([]atomic.Pointer[entry[V]], size)
+	slots, mask := make([]atomic.Pointer[entry[V]], size), uint32(size-1) //nolint:gosec // fewer slots than hashes
 	t.used = 0
 	if old := t.slots.Load(); old != nil {
 		for i := range *old {
 			if e := (*old)[i].Load(); e != nil && e != &t.tomb {
-				at, _ := t.find(slots, e.hash, e.value.Name().String())
+				at := e.hash & mask
+				for slots[at].Load() != nil { // all names differ
+					at = (at + 1) & mask
+				}
 				slots[at].Store(e)
 				t.used++
 			}
