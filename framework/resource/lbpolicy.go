@@ -92,8 +92,7 @@ func (p *LBPolicy) check() error {
 // LBPolicy converts the first registered policy of an encoded
 // envoy.config.cluster.v3.LoadBalancingPolicy. It fails if no policy is registered, if the first
 // registered one is invalid, and if more than 16 policies are nested (gRFC A52). The paths of a
-// [*ValidationError] start with "policies". The caller must not change
-// policies afterwards.
+// [*ValidationError] start with "policies". The caller must not change policies afterwards.
 func (dc *DecodeContext) LBPolicy(policies []byte) (LBConfig, error) {
 	last := &dc.lastPolicy
 	if last.types == dc.Types && last.config.Name != "" && bytes.Equal(last.policies, policies) {

@@ -121,10 +121,9 @@ type watching struct {
 	k   kind
 }
 
-// beside starts two clients, and calls f when they have nothing to do. They can take turns without the cost of their start.
-func beside(ctx context.Context, n int, delta bool, a, b kind, f func(ctx context.Context, clients map[kind]watching) error) error {
-	clients := make(map[kind]watching)
-	start := func(ctx context.Context, srv *server, k kind, next func(ctx context.Context) error) error {
+// watch starts a client with a control plane of its own, and calls f when it has nothing to do.
+func watch(ctx context.Context, k kind, n int, delta bool, f func(ctx context.Context, w watching) error) error {
+	return within(ctx, n, func(ctx context.Context, srv *server) error {
 		s, err := newSubject(ctx, k, srv.addr, n, delta)
 		if err != nil {
 			return err
@@ -133,14 +132,15 @@ func beside(ctx context.Context, n int, delta bool, a, b kind, f func(ctx contex
 		if err := s.settled(ctx, k, srv); err != nil {
 			return err
 		}
-		clients[k] = watching{s, srv, k}
-		return next(ctx)
-	}
-	return within(ctx, n, func(ctx context.Context, first *server) error {
-		return start(ctx, first, a, func(ctx context.Context) error {
-			return within(ctx, n, func(ctx context.Context, second *server) error {
-				return start(ctx, second, b, func(ctx context.Context) error { return f(ctx, clients) })
-			})
+		return f(ctx, watching{s, srv, k})
+	})
+}
+
+// beside is [watch] for two clients. They can take turns without the cost of their start.
+func beside(ctx context.Context, n int, delta bool, a, b kind, f func(ctx context.Context, clients map[kind]watching) error) error {
+	return watch(ctx, a, n, delta, func(ctx context.Context, first watching) error {
+		return watch(ctx, b, n, delta, func(ctx context.Context, second watching) error {
+			return f(ctx, map[kind]watching{a: first, b: second})
 		})
 	})
 }
@@ -202,16 +202,7 @@ func changeRows(ctx context.Context) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return rows, within(ctx, n, func(ctx context.Context, srv *server) error {
-		s, err := newSubject(ctx, nothing, srv.addr, n, false)
-		if err != nil {
-			return err
-		}
-		defer s.stop()
-		if err := s.settled(ctx, nothing, srv); err != nil {
-			return err
-		}
-		floor := watching{s, srv, nothing}
+	return rows, watch(ctx, nothing, n, false, func(ctx context.Context, floor watching) error {
 		for i, c := range all {
 			least, err := median(turns, func(turn int) (time.Duration, error) { return floor.see(ctx, turn, c) })
 			if err != nil {
