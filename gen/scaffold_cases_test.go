@@ -139,9 +139,6 @@ func checkCandidates(t *testing.T, index *protoindex.Index, message string) {
 		t.Fatal(err)
 	}
 	for _, f := range m.Fields {
-		if f.Desc.IsMap() && f.Message.Fields[0].Desc.Kind().String() == "bool" {
-			continue // no rule is about its keys
-		}
 		for _, x := range schema.Candidates(model.Step{Field: f}, nil)[1:] {
 			text, err := json.Marshal(map[string]any{string(f.Desc.Name()): x})
 			if err != nil {
@@ -192,18 +189,19 @@ func TestRequiredOneof(t *testing.T) {
 	})
 }
 
+// Where no value fulfils all rules, the others are repaired.
+func TestImpossible(t *testing.T) {
+	rules := rulesOf(t, []string{"{at: count, min: 5, why: X}", "{at: count, max: 3, why: X}", "{at: part, required: true, why: X}"})
+	m := dynamicpb.NewMessage(rules.Message.Desc)
+	if schema.Repair(rules, m) || !m.Has(m.Descriptor().Fields().ByName("part")) {
+		t.Errorf("%v is repaired, or has no part", m)
+	}
+}
+
 // checkRepairs evaluates rules for resources, which break the given ones, and repairs the resources.
 func checkRepairs(t *testing.T, lines []string, wants map[string]string) {
 	t.Helper()
-	const thing, goPackage = "xdsforge.test.v1.Thing", "github.com/xdsforge/xdsforge/gen/testdata/testpb"
-	d, index := draftOf(t, thing, goPackage)
-	for _, line := range lines {
-		d.Rules = append(d.Rules, annotation.Rule{Line: line})
-	}
-	rules, err := d.scope(t.Context(), index, module{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := rulesOf(t, lines)
 	for resource, want := range wants {
 		m := dynamicpb.NewMessage(rules.Message.Desc)
 		if err := protojson.Unmarshal([]byte(resource), m); err != nil {
@@ -220,4 +218,19 @@ func checkRepairs(t *testing.T, lines []string, wants map[string]string) {
 			t.Errorf("%s is not repaired: %v", resource, m)
 		}
 	}
+}
+
+// rulesOf returns rules of a Thing.
+func rulesOf(t *testing.T, lines []string) *model.Scope {
+	t.Helper()
+	const thing, goPackage = "xdsforge.test.v1.Thing", "github.com/xdsforge/xdsforge/gen/testdata/testpb"
+	d, index := draftOf(t, thing, goPackage)
+	for _, line := range lines {
+		d.Rules = append(d.Rules, annotation.Rule{Line: line})
+	}
+	rules, err := d.scope(t.Context(), index, module{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }

@@ -61,7 +61,7 @@ func (d *deriver) expressed(part string) bool {
 		return d.memberExpressed(part)
 	}
 	if m := presence.FindStringSubmatch(part); m != nil && !d.element && d.field.Message != nil && d.field.Message.Desc.ParentFile().Package() != "google.protobuf" {
-		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, m[1], d.at, d.why), Origin: d.origin()})
+		d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s.%s, required: true, when: {present: %s}, why: %s}", d.at, m[1], word(d.at), d.why), Origin: d.origin()})
 		return true
 	}
 	rule := d.either(part)

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Rule is a derived rule.
@@ -118,7 +120,7 @@ func (s source) inner(at string, m *protogen.Message, x Index) []Rule {
 		}
 		return out
 	}
-	return []Rule{{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", at, s.why), Origin: origin}}
+	return []Rule{{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", word(at), s.why), Origin: origin}}
 }
 
 // annotates reports whether the fields of a message, or of the messages in it, have rules of the library.
@@ -221,11 +223,11 @@ func (d *deriver) add(args string) {
 		}
 	}
 	if present != "" {
-		when = ", when: {present: " + present + "}"
+		when = ", when: {present: " + word(present) + "}"
 	}
 	at := ""
 	if d.at != "" {
-		at = "at: " + d.at + ", "
+		at = "at: " + word(d.at) + ", "
 	}
 	d.out = append(d.out, Rule{Line: fmt.Sprintf("{%s%s%s, why: %s}", at, args, when, d.why), Origin: d.origin()})
 }
@@ -378,7 +380,7 @@ func (d *deriver) messageOneof(rules protoreflect.Message) {
 	})
 	d.oneofs = append(d.oneofs, fields...)
 	if required {
-		d.add("one_of: [" + strings.Join(fields, ", ") + "]")
+		d.add("one_of: [" + strings.Join(slice.Map(fields, word), ", ") + "]")
 	} else {
 		d.skip("oneof", fields)
 	}

@@ -53,6 +53,10 @@ a: uri beyond the syntax that package net/url checks = true is not expressed (pr
 		{"zero values that are present", `optional string a = 1 [(validate.rules).string = {ignore_empty: true, min_len: 2}]; optional string b = 2 [(buf.validate.field).ignore = IGNORE_IF_ZERO_VALUE, (buf.validate.field).string.min_len = 2];`, `
 a: min_chars = 2 unless zero is not expressed (PGV)
 {at: b, min_chars: 2, why: protovalidate}`},
+		{"fields with the names of bools and nothing", `string true = 1 [(buf.validate.field).string.min_len = 1]; Color False = 2 [(buf.validate.field).required = true]; string null = 3 [(buf.validate.field).cel = {expression: "this != 'a'"}];`, `
+{at: "true", min_chars: 1, why: protovalidate}
+{at: "False", required: true, why: protovalidate}
+{at: "null", not_in: 'a', why: protovalidate}`},
 		{"bytes that are unique", `repeated bytes a = 1 [(buf.validate.field).repeated = {unique: true}];`, "a: unique = true is not expressed (protovalidate)"},
 		{"types of an Any", `google.protobuf.Any a = 1 [(buf.validate.field).any = {in: ["a.com/acme.Thing", "b.com/acme.Thing"]}]; google.protobuf.Any b = 2 [(buf.validate.field).any = {not_in: "a.com/acme.Thing"}];`, `
 a: the part of a type URL before the type in in = ["a.com/acme.Thing", "b.com/acme.Thing"] is not expressed (protovalidate)

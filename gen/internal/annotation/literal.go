@@ -169,13 +169,18 @@ func (d *deriver) literal(fd protoreflect.FieldDescriptor, v protoreflect.Value)
 func (d *deriver) enumName(number string) string {
 	for _, v := range d.enum.Values {
 		if strconv.Itoa(int(v.Desc.Number())) == number {
-			if slices.Contains([]string{"null", "true", "false"}, strings.ToLower(string(v.Desc.Name()))) {
-				return strconv.Quote(string(v.Desc.Name()))
-			}
-			return string(v.Desc.Name())
+			return word(string(v.Desc.Name()))
 		}
 	}
 	return ""
+}
+
+// word is a name or path in YAML, in which some names are no text.
+func word(name string) string {
+	if slices.Contains([]string{"null", "true", "false"}, strings.ToLower(name)) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // nanoseconds is the length of a Duration.

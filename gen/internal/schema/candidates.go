@@ -22,13 +22,14 @@ import (
 
 // The sizes above which there are no candidates.
 const (
-	mostElements = 12    // of lists and maps; lists of [Long] have more
-	mostRepeated = 2000  // of lists of equal elements
-	mostBytes    = 17000 // of texts and bytes: Envoy's limit of headers is 16384
+	mostElements = 12      // of lists and maps; lists of [Long] have more
+	mostRepeated = 2000    // of lists of equal elements
+	mostBytes    = 17000   // of texts and bytes: Envoy's limit of headers is 16384
+	mostExact    = 1 << 53 // of numbers, above which a float64 does not have all integers
 )
 
-// Candidates returns values to try for the field or oneof of a step: nil if it is absent, and then values
-// within and beyond the limits of rules about it. That of a oneof is an object with one member.
+// Candidates returns values to try for the field or oneof of a step: nil for an absent one, unless proto2 requires the field,
+// and then values within and beyond the limits of rules about it. That of a oneof is an object with one member.
 func Candidates(s model.Step, checks []*model.Check) []any {
 	out := []any{nil}
 	switch f := s.Field; {
@@ -50,7 +51,11 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		for _, n := range lengths(checks, 1, mostElements) {
 			entries := make(object, n)
 			for i := range n {
-				entries[strings.Repeat(fmt.Sprint(keys[0]), i+1)] = values[0]
+				key := strings.Repeat(fmt.Sprint(keys[0]), i+1)
+				if f.Desc.MapKey().Kind() == protoreflect.BoolKind {
+					key = fmt.Sprint(i == 0)
+				}
+				entries[key] = values[0]
 			}
 			out = append(out, entries)
 		}
@@ -60,6 +65,8 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		for _, n := range lengths(checks, 1, mostElements) {
 			out = append(out, slices.Repeat(values, n)[:n], slices.Repeat(values[:1], n))
 		}
+	case f.Desc.Cardinality() == protoreflect.Required:
+		out = scalars(f, checks)
 	default:
 		out = append(out, scalars(f, checks)...)
 	}
@@ -175,7 +182,7 @@ func scalars(f *protogen.Field, checks []*model.Check) []any {
 		var out []any
 		for _, x := range append(limits, 1, 0) {
 			n, err := strconv.ParseFloat(fmt.Sprint(x), 64)
-			if err == nil && math.Abs(n) < math.MaxInt32 && (n >= 0 || !unsigned) {
+			if err == nil && math.Abs(n) < mostExact && (n >= 0 || !unsigned) {
 				out = append(out, n)
 			}
 		}

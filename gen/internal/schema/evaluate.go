@@ -89,12 +89,17 @@ func (v *Verdict) value(broken Violation, x protoreflect.Value, there bool) {
 	case !known:
 		v.Unknown = append(v.Unknown, c)
 	case !ok:
-		if s, _, _ := limitsOf(c); s["uniqueItems"] != nil {
-			i := repetition(x.List())
-			at, x = fmt.Sprintf("%s[%d]", at, i), x.List().Get(i)
+		add := func(index string, x protoreflect.Value) {
+			broken.Text = at + index + shown(c, x, there) + "; " + emit.RuleText(c)
+			v.Violations = append(v.Violations, broken)
 		}
-		broken.Text = at + shown(c, x, there) + "; " + emit.RuleText(c)
-		v.Violations = append(v.Violations, broken)
+		if s, _, _ := limitsOf(c); s["uniqueItems"] == nil {
+			add("", x)
+			return
+		}
+		for _, i := range repetitions(x.List()) {
+			add(fmt.Sprintf("[%d]", i), x.List().Get(i))
+		}
 	}
 }
 

@@ -2,10 +2,13 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
@@ -13,24 +16,50 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
-// mostRepairs is the number of values that [Repair] sets at most.
-const mostRepairs = 200
+const (
+	mostRepairs = 200 // rounds of [Repair]
+	mostSteps   = 50  // to a message with required fields
+)
 
-// Repair sets values in a message until it breaks none of the rules that [Evaluate] knows, apart from some
-// checks. It reports whether it found such values.
+var errEndless = errors.New("a message requires itself")
+
+// Repair sets values in a message until it has its required fields and breaks none of the rules that [Evaluate] knows,
+// apart from some checks. It reports whether it found such values. Otherwise, it has repaired what it could.
 func Repair(s *model.Scope, message protoreflect.Message, apart ...*model.Check) bool {
 	for range mostRepairs {
+		complete := addRequired(message)
 		broken := slice.Filter(Evaluate(s, message).Violations, func(v Violation) bool {
 			return !slices.ContainsFunc(apart, func(c *model.Check) bool { return same(c, v.Check) })
 		})
 		if len(broken) == 0 {
-			return true
+			return complete
 		}
-		if !broken[0].repair() {
+		if !slices.ContainsFunc(broken, Violation.repair) {
 			return false
 		}
 	}
 	return false
+}
+
+// addRequired adds the missing required fields of proto2, with their defaults, to a message and the messages in it. It
+// reports whether it could: a message that requires itself has no end.
+func addRequired(message protoreflect.Message) bool {
+	return protorange.Range(message, func(p protopath.Values) error {
+		m, ok := p.Index(-1).Value.Interface().(protoreflect.Message)
+		switch {
+		case p.Len() > mostSteps:
+			return errEndless
+		case !ok:
+			return nil
+		}
+		required := m.Descriptor().RequiredNumbers()
+		for i := range required.Len() {
+			if f := m.Descriptor().Fields().ByNumber(required.Get(i)); !m.Has(f) {
+				m.Set(f, m.NewField(f))
+			}
+		}
+		return nil
+	}) == nil
 }
 
 // same reports whether two checks are of the same rule about a field. They can be in different scopes.

@@ -132,16 +132,18 @@ func among(values []any, x any) bool {
 	return slices.ContainsFunc(values, func(e any) bool { return fmt.Sprint(e) == fmt.Sprint(x) })
 }
 
-// repetition is the index of the first element that equals an earlier one, or 0.
-func repetition(list protoreflect.List) int {
+// repetitions are the indexes of the elements that equal earlier ones.
+func repetitions(list protoreflect.List) []int {
+	var out []int
 	for i := range list.Len() {
 		for j := range i {
 			if list.Get(i).Equal(list.Get(j)) {
-				return i
+				out = append(out, i)
+				break
 			}
 		}
 	}
-	return 0
+	return out
 }
 
 // fulfils reports whether a value fulfils a schema. It knows the keys of the rules about one value.
@@ -170,7 +172,7 @@ func keeps(key string, limit, x any) (ok, known bool) {
 		return err == nil && re.MatchString(text), err == nil
 	case "uniqueItems":
 		list, ok := x.(protoreflect.List)
-		return ok && repetition(list) == 0, ok
+		return ok && len(repetitions(list)) == 0, ok
 	case "minimum", "minItems", "minProperties", "minLength", "minBytes":
 		return number(x) >= number(limit), true
 	case "maximum", "maxItems", "maxProperties", "maxLength", "maxBytes":
