@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"go/types"
 	"path"
 	"path/filepath"
 	"slices"
@@ -113,7 +112,7 @@ func (h draftHook) Lines() []string { return strings.Split(strings.TrimSpace(h.C
 
 // findHooks finds the hooks for expressions in CEL, and the packages of their messages.
 func (d *draft) findHooks(index *protoindex.Index) {
-	hooks, imports := make(model.Names), takenNames("resource") // the package of the framework
+	hooks, imports := make(model.Names), model.ImportNames("resource") // the package of the framework
 	d.HookImports = make(map[string]string)
 	for _, r := range d.Rules {
 		if r.CEL == "" {
@@ -160,18 +159,8 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {
 	d.Rules = annotation.Derive(m, annotation.Depth, index)
 	d.findHooks(index)
 	goName, _ := index.GoName(string(m.GoIdent.GoImportPath))
-	d.GoName = takenNames("testing", "xdstest", "protojson").Take(goName)
+	d.GoName = model.ImportNames("testing", "xdstest", "protojson").Take(goName)
 	return d
-}
-
-// takenNames are the names that an import of a new package cannot have: those of other imports, of generated code, and
-// those that Go has.
-func takenNames(others ...string) model.Names {
-	taken := model.Names{"init": true}
-	for _, name := range slices.Concat(others, strings.Fields(model.LocalNames), strings.Fields(model.FixedNames), types.Universe.Names()) {
-		taken[name] = true
-	}
-	return taken
 }
 
 // findRules resolves the rules of the descriptor and those of all annotations, and finds a message without violations.

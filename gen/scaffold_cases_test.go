@@ -99,13 +99,18 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// masked is a descriptor set with a message that has a FieldMask. It lacks the file of FieldMask.
+// masked is a descriptor set with a message that has a FieldMask, and one with a field whose name is that of another in JSON. It lacks
+// the file of FieldMask.
 const masked = `file {
   name: "masked.proto" package: "acme" syntax: "proto3" options { go_package: "acme.example/masked" }
   dependency: "google/protobuf/field_mask.proto"
   message_type { name: "Masked" field {
     name: "mask" number: 1 type: TYPE_MESSAGE type_name: ".google.protobuf.FieldMask" label: LABEL_OPTIONAL json_name: "mask"
   } }
+  message_type { name: "Swapped"
+    field { name: "two_words" number: 1 type: TYPE_STRING label: LABEL_REPEATED json_name: "twoWords" }
+    field { name: "words" number: 2 type: TYPE_STRING label: LABEL_REPEATED json_name: "two_words" }
+  }
 }`
 
 // Each value that a case can have is a value of its field.
@@ -124,11 +129,12 @@ func TestCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{encoded}, Wants: []protoindex.Want{{Message: "acme.Masked"}}})
+	index, err := protoindex.Load(t.Context(), protoindex.Config{Dir: ".", Sets: [][]byte{encoded}, Wants: []protoindex.Want{{Message: "acme.Masked"}, {Message: "acme.Swapped"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkCandidates(t, index, "acme.Masked")
+	checkCandidates(t, index, "acme.Swapped")
 }
 
 // checkCandidates decodes all values for the fields of a message.
@@ -140,7 +146,7 @@ func checkCandidates(t *testing.T, index *protoindex.Index, message string) {
 	}
 	for _, f := range m.Fields {
 		for _, x := range schema.Candidates(model.Step{Field: f}, nil)[1:] {
-			text, err := json.Marshal(map[string]any{string(f.Desc.Name()): x})
+			text, err := json.Marshal(map[string]any{f.Desc.JSONName(): x})
 			if err != nil {
 				t.Fatal(err)
 			}

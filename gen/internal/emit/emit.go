@@ -3,7 +3,6 @@ package emit
 import (
 	"bytes"
 	"fmt"
-	"go/types"
 	"maps"
 	"slices"
 	"strings"
@@ -157,11 +156,7 @@ type goImport struct {
 
 // importTable gives every package that is used a name of its own, by path.
 func (e *emitter) importTable() []goImport {
-	taken := make(model.Names)
-	hooks := slice.Map(e.hooks(), func(h hookType) string { return h.name })
-	for _, name := range slices.Concat(strings.Fields(model.LocalNames), strings.Fields(model.FixedNames), types.Universe.Names(), hooks) {
-		taken[name] = true
-	}
+	taken := model.ImportNames(slice.Map(e.hooks(), func(h hookType) string { return h.name })...)
 	table := make([]goImport, 0, len(e.imports))
 	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
 		last := path[strings.LastIndexByte(path, '/')+1:]

@@ -1,6 +1,11 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+)
 
 // Names are names that are taken.
 type Names map[string]bool
@@ -13,4 +18,14 @@ func (n Names) Take(base string) string {
 	}
 	n[name] = true
 	return name
+}
+
+// ImportNames returns the names that an import beside generated code cannot have: the given ones, those of generated code, and
+// those that Go keeps.
+func ImportNames(others ...string) Names {
+	taken := Names{"init": true}
+	for _, name := range slices.Concat(others, strings.Fields(LocalNames), strings.Fields(FixedNames), types.Universe.Names()) {
+		taken[name] = true
+	}
+	return taken
 }

@@ -43,19 +43,15 @@ func Candidates(s model.Step, checks []*model.Check) []any {
 		members := slices.SortedStableFunc(slices.Values(s.Oneof.Fields), func(a, b *protogen.Field) int {
 			return cmp.Compare(size(a), size(b))
 		})
-		out = append(out, slice.Map(members, func(f *protogen.Field) any { return object{string(f.Desc.Name()): scalars(f, nil)[0]} })...)
+		out = append(out, slice.Map(members, func(f *protogen.Field) any { return object{f.Desc.JSONName(): scalars(f, nil)[0]} })...)
 	case f.Desc.IsMap():
 		keys, values := elementValues(f.Message.Fields[0], checks), elementValues(f.Message.Fields[1], checks)
-		out = append(out, slice.Map(keys, func(key any) any { return object{fmt.Sprint(key): values[0]} })...)
-		out = append(out, slice.Map(values, func(x any) any { return object{fmt.Sprint(keys[0]): x} })...)
+		out = append(out, slice.Map(keys, func(key any) any { return object{keyText(key, 0): values[0]} })...)
+		out = append(out, slice.Map(values, func(x any) any { return object{keyText(keys[0], 0): x} })...)
 		for _, n := range lengths(checks, 1, mostElements) {
 			entries := make(object, n)
 			for i := range n {
-				key := strings.Repeat(fmt.Sprint(keys[0]), i+1)
-				if f.Desc.MapKey().Kind() == protoreflect.BoolKind {
-					key = fmt.Sprint(i == 0)
-				}
-				entries[key] = values[0]
+				entries[keyText(keys[0], i)] = values[0]
 			}
 			out = append(out, entries)
 		}
@@ -109,6 +105,17 @@ func fieldsOf(f *protogen.Field) []*protogen.Field {
 
 // elementValues are values to try for the elements of a list, or for the keys or values of a map. The first
 // one fulfils all rules about them if any does.
+// keyText returns the text of a map's key in JSON, or another one for each n. There are only two bools.
+func keyText(key any, n int) string {
+	switch key := key.(type) {
+	case bool:
+		return fmt.Sprint(key != (n > 0))
+	case float64: // an integer; the others are further from zero
+		return strconv.FormatFloat(key+math.Copysign(float64(n), key), 'f', -1, 64)
+	}
+	return strings.Repeat(fmt.Sprint(key), n+1)
+}
+
 func elementValues(f *protogen.Field, checks []*model.Check) []any {
 	about := slice.Filter(checks, func(c *model.Check) bool { return c.Elements && c.Path.Leaf() == f })
 	out := slices.DeleteFunc(scalars(f, about), func(x any) bool { return !element(f, x).IsValid() })
@@ -121,7 +128,7 @@ func element(f *protogen.Field, x any) protoreflect.Value {
 	if f.Desc.IsList() {
 		x = []any{x}
 	}
-	m, ok := parse(dynamicpb.NewMessageType(f.Parent.Desc), object{string(f.Desc.Name()): x})
+	m, ok := parse(dynamicpb.NewMessageType(f.Parent.Desc), object{f.Desc.JSONName(): x})
 	switch {
 	case !ok:
 		return protoreflect.Value{}

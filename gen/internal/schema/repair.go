@@ -104,7 +104,7 @@ func Set(m protoreflect.Message, path []model.Step, x any) bool {
 	last := path[len(path)-1]
 	oneof, value := last.Oneof, x
 	if f := last.Field; f != nil {
-		oneof, value = f.Oneof, object{string(f.Desc.Name()): x}
+		oneof, value = f.Oneof, object{f.Desc.JSONName(): x}
 		m.Clear(f.Desc)
 	}
 	if oneof != nil {
