@@ -99,6 +99,7 @@ func (s *stage) setCluster(name string, backends ...*backend) error {
 	}
 	return errors.Join(
 		s.west.SetText(edsName+name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q %s`, edsName+name, localities.String()),
-		s.west.SetText(clusterName+name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { service_name: %q eds_config { ads {} } }`,
+		s.west.SetText(clusterName+name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { service_name: %q eds_config { ads {} } }
+			circuit_breakers { thresholds { max_retries { value: 100 } } }`, // Envoy's default of 3 refuses a retry if four requests fail at once
 			clusterName+name, edsName+name))
 }
