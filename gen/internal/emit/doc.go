@@ -3,9 +3,9 @@
 // # The generated code
 //
 // The code is straight-line: one function per struct, doc comments from the descriptor, and
-// nothing that is not used. All functions that decode have the same parameters, and so have all
-// that check rules: [Files] writes each function once, and nothing depends on what another
-// function uses. The uses in the model give the fields that the views of a wire decoder have.
+// nothing unused but parameters. All functions that decode have the same parameters, and so have all
+// that check rules: [Files] writes each function once, and no function depends on the body of
+// another. The uses in the model give the fields that the views of a wire decoder have.
 //
 // Code is written as Go source with places for other code, see Src. Package jennifer names
 // the imports. Code that is almost the same for all packages is in templates, and so are the

@@ -24,7 +24,7 @@ const (
 var errEndless = errors.New("a message requires itself")
 
 // Repair sets values in a message until it has its required fields and breaks none of the rules that [Evaluate] knows,
-// apart from some checks. It reports whether it found such values. Otherwise, it has repaired what it could.
+// apart from some checks. It reports whether it found such values. Otherwise, it has repaired some rules.
 func Repair(s *model.Scope, message protoreflect.Message, apart ...*model.Check) bool {
 	for range mostRepairs {
 		complete := addRequired(message)

@@ -62,7 +62,7 @@ const (
 	settingsPoll = time.Millisecond
 )
 
-// told reports whether the server has told how many streams it takes, if that is not what net/http assumes.
+// told reports whether the server has told how many streams it takes, if that differs from the assumption of net/http.
 func (c *conn) told() bool {
 	before := c.Available()
 	sum := before + c.InFlight()
