@@ -108,64 +108,57 @@ func (d pendingDrops) again(name string) bool {
 // request on. After that, the repetition of overdue names takes over.
 const overtakenFor = 10 * time.Second
 
-// overtaken are names that a state-of-the-world request asked for and that no response has
+// overtaken counts the names that a state-of-the-world request asked for and that no response has
 // mentioned since. A response that crosses such a request makes its nonce stale, and the
 // server ignores the whole request. The ACK of that response lists the names again.
 // Its NACK may not help, because some servers ignore every request with an error. So a
 // plain request with the newest nonce follows the NACK.
 type overtaken struct {
-	names  map[string]struct{}
-	since  time.Time // the first response since names was last added to; zero: there was none
+	names  int       // wanted names in the phase asked
+	since  time.Time // the first response since a name was last added; zero: there was none
 	follow bool      // a plain request must follow the NACK
-	most   int       // largest number of names at once
 }
 
-func newOvertaken() overtaken { return overtaken{names: make(map[string]struct{})} }
-
-func (o *overtaken) add(names []string) {
-	for _, name := range names {
-		o.names[name] = struct{}{}
-	}
-	o.since, o.most = time.Time{}, max(o.most, len(o.names))
-}
-
-func (o *overtaken) forget(name string) {
-	delete(o.names, name)
-	o.shrink()
-}
-
-// shrink replaces an empty map that had many names, because maps keep their memory.
-func (o *overtaken) shrink() {
-	if len(o.names) == 0 && o.most > manyNames {
-		*o = overtaken{names: make(map[string]struct{}), since: o.since, follow: o.follow}
-	}
-}
-
-// received handles a response. No response answers a collection: the response and its ACK
+// mentioned handles a response. No response answers a collection: the response and its ACK
 // may have crossed the request for the collection.
-func (o *overtaken) received(resp *Response, now time.Time) {
-	o.follow = false
-	if len(o.names) == 0 {
+func (s *sotwNames) mentioned(resp *Response, now time.Time) {
+	o := &s.overtaken
+	if o.follow = false; o.names == 0 {
 		return
 	}
-	defer o.shrink()
 	switch {
 	case o.since.IsZero(): // the network may have delayed the response for any time
 		o.since = now
 	case now.Sub(o.since) > overtakenFor:
-		clear(o.names)
+		for i := range s.phases {
+			s.settle(i)
+		}
 		return
 	}
 	for r := range resp.Resources {
-		delete(o.names, r.Name)
+		s.settleNamed(r.Name)
 		for _, alias := range r.Aliases {
-			delete(o.names, alias)
+			s.settleNamed(alias)
 		}
-		if len(o.names) == 0 {
+		if o.names == 0 {
 			break
 		}
 	}
-	o.follow = resp.Reject != "" && len(o.names) > 0
+	o.follow = resp.Reject != "" && o.names > 0
+}
+
+// settle records that the name at a position is not overtaken.
+func (s *sotwNames) settle(i int) {
+	if s.phases[i] == asked {
+		s.phases[i] = sent
+		s.overtaken.names--
+	}
+}
+
+func (s *sotwNames) settleNamed(name string) {
+	if i, ok := s.find(name); ok {
+		s.settle(i)
+	}
 }
 
 // A wildcardEnd is the end of a state-of-the-world wildcard that was subscribed to without

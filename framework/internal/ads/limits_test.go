@@ -163,22 +163,14 @@ func TestDroppedNamesLeaveNoMemory(t *testing.T) {
 func TestLargeMapsAreReplaced(t *testing.T) {
 	for n, replaced := range map[int]bool{manyNames: false, manyNames + 1: true} {
 		names := numbered("%d", n)
-		m, o, s := make(map[string]struct{}), newOvertaken(), newSotwNames(clusters, &Config{})
-		o.add(names)
+		m, s := make(map[string]struct{}), newSotwNames(clusters, &Config{})
 		s.names = make([]string, 0, n)
-		for i, name := range names {
+		for _, name := range names {
 			m[name] = struct{}{}
 			s.add(name)
-			o.forget(name)
-			if i < n-1 && o.most != n {
-				t.Fatalf("%d names: the overtaken names are replaced before they are empty", n)
-			}
 		}
 		if got := emptied(m); len(got) != 0 || reflect.ValueOf(got).Pointer() == reflect.ValueOf(m).Pointer() == replaced {
 			t.Errorf("%d names: the map of %d names is replaced: %v, want %v", n, len(got), !replaced, replaced)
-		}
-		if (o.most == 0) != replaced {
-			t.Errorf("%d names: the overtaken names are replaced: %v, want %v", n, !replaced, replaced)
 		}
 		for i, name := range names {
 			s.remove(name)
@@ -188,29 +180,6 @@ func TestLargeMapsAreReplaced(t *testing.T) {
 		}
 		if (s.names == nil) != replaced {
 			t.Errorf("%d names: the list is replaced: %v, want %v", n, !replaced, replaced)
-		}
-	}
-}
-
-// TestOvertakenNamesAreReplaced expects a large map of overtaken names to be replaced when a response
-// has answered the last of them, or when they are too old.
-func TestOvertakenNamesAreReplaced(t *testing.T) {
-	for _, after := range []time.Duration{0, overtakenFor + 1} {
-		for n, replaced := range map[int]bool{manyNames: false, manyNames + 1: true} {
-			o, now := newOvertaken(), time.Unix(1000, 0)
-			o.add(numbered("%d", n))
-			o.since = now
-			resp := Response{Resources: func(yield func(Resource) bool) {
-				for _, name := range numbered("%d", n) {
-					if !yield(Resource{Name: name}) {
-						return
-					}
-				}
-			}}
-			o.received(&resp, now.Add(after))
-			if len(o.names) != 0 || (o.most == 0) != replaced {
-				t.Errorf("%d names after %v: %d are left, replaced: %v; want none, and %v", n, after, len(o.names), o.most == 0, replaced)
-			}
 		}
 	}
 }
@@ -408,18 +377,27 @@ func TestDoubtsAreBounded(t *testing.T) {
 	}
 }
 
+// overtakenRig returns the names of a type after a request for the name "a", which was not the first one.
+func overtakenRig() *sotwNames {
+	s := newSotwNames(clusters, &Config{})
+	s.add("first")
+	s.send(time.Unix(0, 0))
+	s.add("a")
+	s.send(time.Unix(0, 0))
+	return s
+}
+
 func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 	for after, follows := range map[time.Duration]bool{overtakenFor: true, overtakenFor + 1: false} {
-		o, now := newOvertaken(), time.Unix(0, 0)
-		o.add([]string{"a"})
+		s, now := overtakenRig(), time.Unix(0, 0)
 		none := slices.Values([]Resource(nil))
-		o.received(&Response{Reject: "bad", Resources: none}, now)
-		if !o.follow {
+		s.mentioned(&Response{Reject: "bad", Resources: none}, now)
+		if !s.overtaken.follow {
 			t.Error("the first response: follow = false, want true")
 		}
-		o.received(&Response{Reject: "bad", Resources: none}, now.Add(after))
-		if o.follow != follows {
-			t.Errorf("%v after the first response: follow = %v, want %v", after, o.follow, follows)
+		s.mentioned(&Response{Reject: "bad", Resources: none}, now.Add(after))
+		if s.overtaken.follow != follows {
+			t.Errorf("%v after the first response: follow = %v, want %v", after, s.overtaken.follow, follows)
 		}
 	}
 	for _, r := range []Resource{
@@ -428,11 +406,20 @@ func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 		{Name: "a", Verdict: Rejected},
 		{Name: "a", Verdict: Removed},
 	} {
-		o := newOvertaken()
-		o.add([]string{"a"})
-		o.received(&Response{Reject: "bad", Resources: slices.Values([]Resource{r})}, time.Unix(0, 0))
-		if o.follow || len(o.names) != 0 {
+		s := overtakenRig()
+		s.mentioned(&Response{Reject: "bad", Resources: slices.Values([]Resource{r})}, time.Unix(0, 0))
+		if s.overtaken.follow || s.overtaken.names != 0 {
 			t.Errorf("a response with %+v leaves the name overtaken", r)
 		}
+	}
+}
+
+// A name that is no longer wanted is not overtaken.
+func TestOvertakenNamesAreWanted(t *testing.T) {
+	s := overtakenRig()
+	s.remove("a")
+	s.mentioned(&Response{Reject: "bad", Resources: slices.Values([]Resource(nil))}, time.Unix(0, 0))
+	if s.overtaken.follow {
+		t.Error("follow = true without a wanted name; want false")
 	}
 }

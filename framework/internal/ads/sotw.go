@@ -9,6 +9,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
+// A phase is how far the request for a name has come on this stream.
+type phase uint8
+
+const (
+	unsent phase = iota // no request contained it
+	asked               // a request after the first one did, and no response has mentioned it since
+	sent                // a request did, and is not overtaken
+)
+
 // sotwNames is the state of one type in the state-of-the-world variant.
 //
 // Every request of this variant lists all names. An answer (ACK or NACK) lists those of
@@ -16,10 +25,10 @@ import (
 type sotwNames struct {
 	resource *resource.Descriptor
 
-	names []string             // wanted; in arbitrary order
-	sent  []bool               // beside names: was in a request on this stream
-	lent  int                  // number of names at the front that requests share; never written to
-	at    byname.Table[uint32] // positions in names, plus one
+	names  []string             // wanted; in arbitrary order
+	phases []phase              // beside names
+	lent   int                  // number of names at the front that requests share; never written to
+	at     byname.Table[uint32] // positions in names, plus one
 
 	// dropped names were in a request on this stream and are no longer wanted, but no request
 	// without them was sent yet. A dropped name that is wanted again waits in retaken: the server
@@ -61,7 +70,6 @@ func newSotwNames(t *resource.Descriptor, c *Config) *sotwNames {
 		retaken:    make(map[string]struct{}),
 		pending:    newPendingDrops(),
 		rejections: newRejections(c),
-		overtaken:  newOvertaken(),
 		overdue:    newOverdue(c),
 		pace:       pace{perName: max(c.PausePerName, 0)},
 	}
@@ -74,9 +82,7 @@ func (s *sotwNames) opened() bool { return s.asked }
 func (s *sotwNames) wanted() bool { return len(s.names) > 0 || len(s.retaken) > 0 }
 
 func (s *sotwNames) add(name string) {
-	if _, ok := s.find(name); ok {
-		return
-	}
+	// No wanted name is in dropped or pending.left.
 	if _, ok := s.dropped[name]; ok {
 		s.retaken[name] = struct{}{}
 		return
@@ -85,15 +91,17 @@ func (s *sotwNames) add(name string) {
 		s.retaken[name] = struct{}{} // the answer shows it dropped
 		return
 	}
+	next := uint32(len(s.names) + 1) //nolint:gosec // memory bounds the names
+	if s.at.Add(name, next, s.nameAt) != next {
+		return
+	}
 	s.names = append(s.names, name)
-	s.at.Set(name, uint32(len(s.names)), s.nameAt) //nolint:gosec // memory bounds the names
-	s.sent = append(s.sent, false)
+	s.phases = append(s.phases, unsent)
 	s.unsent++
 }
 
 func (s *sotwNames) remove(name string) {
 	s.pending.leave(name)
-	s.overtaken.forget(name)
 	s.overdue.forget(name)
 	delete(s.retaken, name)
 	s.unlist(name)
@@ -106,11 +114,12 @@ func (s *sotwNames) unlist(name string) {
 		return
 	}
 	s.at.Delete(name, s.nameAt)
-	if s.sent[i] {
+	if s.phases[i] == unsent {
+		s.unsent--
+	} else {
+		s.settle(i)
 		s.dropped[name] = struct{}{}
 		s.ended = s.ended || isCollection(name)
-	} else {
-		s.unsent--
 	}
 	last := len(s.names) - 1
 	if i < last {
@@ -119,10 +128,10 @@ func (s *sotwNames) unlist(name string) {
 	if i < s.lent {
 		s.names, s.lent = slices.Clone(s.names), 0
 	}
-	s.names[i], s.sent[i] = s.names[last], s.sent[last]
-	s.names, s.sent = s.names[:last], s.sent[:last]
+	s.names[i], s.phases[i] = s.names[last], s.phases[last]
+	s.names, s.phases = s.names[:last], s.phases[:last]
 	if len(s.names) == 0 && cap(s.names) > manyNames { // maps and lists never shrink
-		s.names, s.sent, s.lent, s.at = nil, nil, 0, byname.Table[uint32]{}
+		s.names, s.phases, s.lent, s.at = nil, nil, 0, byname.Table[uint32]{}
 	}
 }
 
@@ -238,14 +247,17 @@ func (s *sotwNames) change(now time.Time) (added []string) {
 	s.lent = len(s.list)
 	s.pace.sent(len(s.list), s.unsent > 0, now)
 	added = make([]string, 0, s.unsent)
-	for i, sent := range s.sent {
-		if !sent {
-			added = append(added, s.names[i])
-			s.sent[i] = true
-		}
-	}
+	next := sent
 	if s.asked {
-		s.overtaken.add(added)
+		next = asked
+		s.overtaken.since = time.Time{}
+		s.overtaken.names += s.unsent
+	}
+	for i, p := range s.phases {
+		if p == unsent {
+			added = append(added, s.names[i])
+			s.phases[i] = next
+		}
 	}
 	s.unsent = 0
 	// A wildcard alone is sent without names, as every server understands it.
@@ -283,8 +295,8 @@ func (s *sotwNames) part() {
 
 // newCollection reports whether a collection is among the names that no request contained.
 func (s *sotwNames) newCollection() bool {
-	for i, sent := range s.sent {
-		if !sent && isCollection(s.names[i]) {
+	for i, p := range s.phases {
+		if p == unsent && isCollection(s.names[i]) {
 			return true
 		}
 	}
@@ -324,7 +336,7 @@ func (s *sotwNames) received(resp *Response, now time.Time) {
 		s.run = s.rejections.reject(resp, now)
 		s.until = s.run.until
 	}
-	s.overtaken.received(resp, now)
+	s.mentioned(resp, now)
 	for name := range s.pending.received(resp, s.wasSent) {
 		if _, ok := s.find(name); ok && s.pending.again(name) {
 			s.unlist(name)
@@ -361,7 +373,7 @@ func (s *sotwNames) answered(name string) { s.overdue.forget(name) }
 
 func (s *sotwNames) wasSent(name string) bool {
 	i, ok := s.find(name)
-	return ok && s.sent[i]
+	return ok && s.phases[i] != unsent
 }
 
 // forget does nothing: versions belong to responses, and requests do not list held resources.
@@ -382,17 +394,15 @@ func (s *sotwNames) stale(time.Time) []string { return nil }
 func (s *sotwNames) reset() {
 	s.pending = newPendingDrops()
 	s.owed, s.early, s.ended = false, false, false
-	s.overtaken = newOvertaken()
+	s.overtaken = overtaken{}
 	s.overdue.reset()
 	s.pace.reset()
 	s.dropped = make(map[string]struct{})
 	s.retake()
 	if len(s.names) == 0 {
-		s.names, s.sent, s.lent, s.at = nil, nil, 0, byname.Table[uint32]{}
+		s.names, s.phases, s.lent, s.at = nil, nil, 0, byname.Table[uint32]{}
 	}
-	for i := range s.sent {
-		s.sent[i] = false
-	}
+	clear(s.phases)
 	s.unsent = len(s.names)
 	s.nonce, s.before, s.reject, s.until = "", "", "", time.Time{}
 	s.asked, s.legacy, s.list, s.wildcardEnd = false, false, nil, wildcardEnd{}
