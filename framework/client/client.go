@@ -229,12 +229,9 @@ func (c *Client) subscribe(ctx context.Context, t *resource.Descriptor, name str
 	if err != nil {
 		return nil, err
 	}
-	s.scope = scope
+	s.scope, s.record = scope, scope.machine.Handle(t, n)
 	c.spans.subscribe(ctx, c, s, t, n)
-	c.loop.post(func() {
-		s.record = scope.machine.Watch(t, n, s, c.loop.now)
-		c.loop.authority(scope)
-	})
+	c.loop.subscribe(s)
 	return s.Stop, nil
 }
 

@@ -45,10 +45,10 @@ func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resourc
 	if err != nil {
 		return nil, err
 	}
-	o := &collectionSubscription{collectionMailbox: newCollectionMailbox(c), scope: scope}
+	o := &collectionSubscription{collectionMailbox: newCollectionMailbox(c), scope: scope, record: scope.machine.Handle(t, n)}
 	c.spans.subscribe(context.Background(), c, o, t, n)
 	c.loop.post(func() {
-		o.record = scope.machine.Watch(t, n, o, c.loop.now)
+		o.record = scope.machine.Watch(o.record, o, c.loop.now)
 		c.loop.authority(scope)
 	})
 	return o, nil

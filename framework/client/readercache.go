@@ -91,7 +91,7 @@ func (m typeCaches) evict(t *resource.Descriptor, name xdstp.Name) {
 	if s == nil || len(s.items) == 0 {
 		return
 	}
-	if i, ok := s.names.Find(name.String(), s.name); ok {
+	if i, ok := s.find(name.String()); ok {
 		s.items[i-1] = item{update: &forgotten{name: name}}
 		s.gone++
 		if s.gone > fewItems && s.gone > len(s.items)/2 {
@@ -113,13 +113,14 @@ func (f *forgotten) Name() xdstp.Name { return f.name }
 // so that an earlier version of a resource is not taken for another resource.
 type typeCache struct {
 	seed     maphash.Seed
-	slots    []slot               // the length is a power of two; some are always empty
-	names    byname.Table[uint32] // numbers of items, from 1
-	used     int                  // slots that are not empty, including those of replaced items
+	slots    []slot // the length is a power of two; some are always empty
+	used     int    // slots that are not empty, including those of replaced items
 	items    []item
-	gone     int    // items that were forgotten, about
-	limit    int    // number of items at which outdated ones are dropped
-	response uint32 // counts responses
+	names    byname.Table[uint32] // numbers of the named items, from 1
+	named    int                  // number of items, at the front, whose names are in names
+	gone     int                  // items that were forgotten, about
+	limit    int                  // number of items at which outdated ones are dropped
+	response uint32               // counts responses
 }
 
 type slot struct {
@@ -201,7 +202,7 @@ func (s *typeCache) candidates(w *scratch, first int, found []uint32) {
 	}
 	for i := range group {
 		if found[i] != 0 {
-			found[i] = s.find(group[i].hash)
+			found[i] = s.withHash(group[i].hash)
 		}
 	}
 	for i := range group {
@@ -216,14 +217,14 @@ func (s *typeCache) candidates(w *scratch, first int, found []uint32) {
 // differences, too.
 const hashed = 128
 
-// hash returns the hash of an item's bytes. Collisions are allowed: find's caller compares the
+// hash returns the hash of an item's bytes. Collisions are allowed: withHash's caller compares the
 // bytes, and a resource that is not found here is found by its name.
 func (s *typeCache) hash(raw string) uint64 {
 	return maphash.String(s.seed, raw[:min(len(raw), hashed)]) ^ uint64(len(raw))
 }
 
-// find returns the first item, plus one, whose bytes may have the hash.
-func (s *typeCache) find(hash uint64) uint32 {
+// withHash returns the first item, plus one, whose bytes may have the hash.
+func (s *typeCache) withHash(hash uint64) uint32 {
 	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots where there are items
 	tag := uint32(hash >> 32)
 	for at := hash & mask; s.slots[at].item != 0; at = (at + 1) & mask {
@@ -234,9 +235,25 @@ func (s *typeCache) find(hash uint64) uint32 {
 	return 0
 }
 
-// met reports whether the current response contained the named resource unchanged. There are items.
+// find returns the number of the item for a name.
+func (s *typeCache) find(name string) (number uint32, ok bool) {
+	s.nameAll()
+	return s.names.Find(name, s.name)
+}
+
+// nameAll adds the names of new items. Until a second response or an eviction, nothing needs them: this
+// saves 2 % of a start with 100,000 resources.
+func (s *typeCache) nameAll() {
+	s.names.Grow(len(s.items) - s.named)
+	for ; s.named < len(s.items); s.named++ {
+		number := uint32(s.named + 1) //nolint:gosec // responses are bounded
+		s.names.Set(s.name(number), number, s.name)
+	}
+}
+
+// met reports whether the current response contained the named resource unchanged.
 func (s *typeCache) met(name xdstp.Name) bool {
-	i, ok := s.names.Find(name.String(), s.name)
+	i, ok := s.find(name.String())
 	return ok && s.items[i-1].response == s.response
 }
 
@@ -280,11 +297,11 @@ func cached(c *Client, t *resource.Descriptor) (n int) {
 	return n
 }
 
-// add keeps an item. It replaces the item of the same name, or else the one that find returns for
-// its bytes. There is room for it.
+// add keeps an item. It replaces the item of the same name in an earlier response, or else the one that
+// withHash returns for its bytes. There is room for it.
 func (s *typeCache) add(it item) {
 	hash := s.hash(it.raw)
-	found := s.find(hash)
+	found := s.withHash(hash)
 	number := s.number(it.update.Name().String(), found)
 	s.items[number-1] = it
 	if found == 0 {
@@ -296,18 +313,17 @@ func (s *typeCache) add(it item) {
 // number returns the number of the item for a name: the one that it has, or else found, unless that is 0,
 // or else a new one.
 func (s *typeCache) number(name string, found uint32) uint32 {
-	if found == 0 {
-		number := s.names.Add(name, uint32(len(s.items)+1), s.name) //nolint:gosec // responses are bounded
-		if int(number) > len(s.items) {
-			s.items = append(s.items, item{})
-		}
-		return number
-	}
 	if number, named := s.names.Find(name, s.name); named {
 		return number
 	}
-	s.names.Delete(s.name(found), s.name)
-	s.names.Set(name, found, s.name)
+	if found == 0 {
+		s.items = append(s.items, item{})
+		return uint32(len(s.items)) //nolint:gosec // responses are bounded
+	}
+	if int(found) <= s.named {
+		s.names.Delete(s.name(found), s.name)
+		s.names.Set(name, found, s.name)
+	}
 	return found
 }
 
@@ -320,8 +336,11 @@ func (s *typeCache) put(hash uint64, number uint32) {
 	s.slots[at] = slot{uint32(hash >> 32), number}
 }
 
-// reserve makes room for n more items.
+// reserve makes room for the n new resources of a response.
 func (s *typeCache) reserve(n int) {
+	if n > 0 {
+		s.nameAll()
+	}
 	s.items = slices.Grow(s.items, n)
 	if (s.used+n)*4 > len(s.slots)*3 {
 		s.build(len(s.items) + n)
@@ -336,12 +355,9 @@ func (s *typeCache) build(n int) {
 		size *= 2
 	}
 	s.slots, s.used = make([]slot, size), len(s.items)
-	s.names.Reset(n)
 	for i := range s.items {
-		number := uint32(i + 1)
-		s.names.Set(s.name(number), number, s.name)
-		if hash := s.hash(s.items[i].raw); s.find(hash) == 0 { // find returns the first one
-			s.put(hash, number)
+		if hash := s.hash(s.items[i].raw); s.withHash(hash) == 0 { // it returns the first one
+			s.put(hash, uint32(i+1))
 		}
 	}
 }
@@ -369,7 +385,7 @@ func (s *typeCache) keep(which func(item) bool) {
 	s.items = slices.DeleteFunc(s.items, func(it item) bool { return !which(it) })
 	if s.gone = 0; len(s.items) < n {
 		s.items = slices.Clip(slices.Clone(s.items))
-		s.names = byname.Table[uint32]{} // there may be far fewer
+		s.names, s.named = byname.Table[uint32]{}, 0 // there may be far fewer
 		s.build(len(s.items))
 	}
 }

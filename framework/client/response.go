@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -119,15 +120,18 @@ func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok
 		}
 		w.expect(q, len(left))
 		for i := range q.names {
-			switch a := &q.names[i]; a.want {
-			case authority.Unwanted:
+			a := &q.names[i]
+			if a.want == authority.Unwanted {
 				w.left = append(w.left, a.number)
-			case authority.Excessive:
-				a.says.Err, a.body = errExcessive, nil
-				w.result(a)
-			case authority.Wanted:
-				w.result(a)
+				continue
 			}
+			if a.want == authority.Excessive {
+				a.says.Err, a.body = errExcessive, nil
+			}
+			if a.says.Record == (authority.Handle{}) { // otherwise the name is that of the record
+				a.says.Name, _ = s.session.client.config.ParseName(strings.Clone(a.says.Name.String())) // a name without errors
+			}
+			w.result(a)
 		}
 	}
 	return generation, true
@@ -145,7 +149,7 @@ func (w *scratch) expect(q *question, further int) {
 	if wanted > 0 {
 		room := wanted + wanted*further/len(q.names)
 		w.fresh, w.results = slices.Grow(w.fresh, room), slices.Grow(w.results, room)
-		w.names.Grow(room, w.nameOf)
+		w.names.Grow(room)
 	}
 }
 
@@ -182,7 +186,7 @@ func (w *scratch) unread(i int, name string, err error) {
 	}
 }
 
-// result adds the result of a watched resource.
+// result adds the result of a watched resource. Its name must not share the memory of the response.
 func (w *scratch) result(a *asked) {
 	f := fresh{number: int(a.number) + 1, result: len(w.results), plain: a.plain, body: a.body}
 	number := w.names.Add(a.says.Name.String(), uint32(len(w.results)+1), w.nameOf) //nolint:gosec // responses are bounded
@@ -260,7 +264,7 @@ func (ses *session) aliases(t *resource.Descriptor, list []string) (names []xdst
 }
 
 // name returns the canonical name of a resource: that of its wrapper, or else the one in its
-// message. If the message cannot be read, it uses the wrapper's.
+// message. If the message cannot be read, it uses the wrapper's. The name may share the memory of the response.
 func (ses *session) name(t *resource.Descriptor, res *envelope.Resource) (xdstp.Name, error) {
 	s := res.Name
 	if s == "" {

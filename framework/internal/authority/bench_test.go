@@ -25,7 +25,7 @@ func BenchmarkResponse(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.Watch(clusters, dc.Name, new(watcher), now)
+		m.Watch(m.Handle(clusters, dc.Name), new(watcher), now)
 		results[i] = Result{Name: dc.Name, Update: u}
 	}
 	received := func(resp *Response) {

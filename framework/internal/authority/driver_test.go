@@ -229,7 +229,7 @@ func (r *rig) watch(verb, typ, target, by string) {
 		r.handle(func() { r.m.Cancel(handle, machineWatcher, r.now) })
 		return
 	}
-	r.handle(func() { handle = r.m.Watch(typeNamed(typ), n, machineWatcher, r.now) })
+	r.handle(func() { handle = r.m.Watch(r.m.Handle(typeNamed(typ), n), machineWatcher, r.now) })
 	r.handles[typ+" "+target] = handle
 }
 

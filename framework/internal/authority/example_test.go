@@ -26,7 +26,7 @@ func ExampleMachine() {
 	name, _ := xdstp.Parse("checkout")
 	now := time.Now()
 
-	m.Watch(clusters, name, printer{}, now)
+	m.Watch(m.Handle(clusters, name), printer{}, now)
 	m.Requested(0, ads.Names{Type: clusters, Names: []string{"checkout"}}, now)
 	m.Ready() // has the subscription to checkout
 	for at, ok := m.NextDeadline(); ok; at, ok = m.NextDeadline() {

@@ -120,16 +120,18 @@ func (m *Machine) recordsOf(t *resource.Descriptor) *typeRecords {
 	return m.types[m.config.Types.Index(t)]
 }
 
+// Handle returns a handle of a resource or collection for Watch. Any goroutine may call this.
+func (m *Machine) Handle(typ *resource.Descriptor, name xdstp.Name) Handle {
+	return Handle{&record{records: m.recordsOf(typ), name: name}}
+}
+
 // Watch adds a watcher of a resource, or a CollectionWatcher of a collection. The watcher is notified
 // of the known state at once. It returns the handle for Cancel.
-func (m *Machine) Watch(typ *resource.Descriptor, name xdstp.Name, w Watcher, now time.Time) Handle {
+func (m *Machine) Watch(h Handle, w Watcher, now time.Time) Handle {
 	m.now = now
-	t := m.recordsOf(typ)
-	key := name.String()
-	r, ok := t.find(key)
-	if !ok {
-		r = &record{records: t, name: name}
-		t.add(r)
+	t := h.r.records
+	r, added := t.record(h.r)
+	if added {
 		t.generation++
 		if r.isCollection() {
 			t.collections++

@@ -58,6 +58,8 @@ type Result struct {
 	Message []byte
 	// Record is set by Wants, and again when the response is handled.
 	Record Handle
+	// New is set by Wants if the record has no update yet.
+	New bool
 }
 
 // Unchanged is a resource with the bytes and the server of an update that was decoded before.

@@ -153,10 +153,14 @@ type typeRecords struct {
 	counts     counts
 }
 
-// add adds a new record.
-func (t *typeRecords) add(r *record) {
-	t.byName.Set(r.name.String(), r, nameOf)
-	r.count()
+// record returns the record with the name of a new one. It adds the new one if there is none.
+func (t *typeRecords) record(r *record) (known *record, added bool) {
+	at, found := t.byName.Place(r.name.String(), nameOf)
+	if !found {
+		*at = r
+		r.count()
+	}
+	return *at, !found
 }
 
 // find returns the record of a canonical name.

@@ -54,7 +54,7 @@ func (m *Machine) Wants(typ *resource.Descriptor, res *Result, response uint64) 
 	t := m.recordsOf(typ)
 	key := res.Name.String()
 	if r, ok := t.find(key); ok {
-		res.Name, res.Record = r.name, Handle{r}
+		res.Name, res.Record, res.New = r.name, Handle{r}, r.update == nil
 		return Wanted
 	}
 	if len(t.aliased[key]) > 0 {
@@ -114,11 +114,15 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 		m.result(t, &resp.Results[i])
 	}
 	if resp.Type.Complete && !resp.Partial && m.mentioned < t.byName.Len() {
-		for _, r := range slices.Collect(t.byName.All()) { // a member may be discarded
+		var absent []*record
+		for r := range t.byName.All() {
 			sent := r.lastResponse != 0 || r.isStray() || r.update != nil && int(r.from) == resp.Server
 			if r.lastResponse != m.responses && sent && r.state != ReceivedError {
-				m.remove(r, errAbsent)
+				absent = append(absent, r)
 			}
+		}
+		for _, r := range absent { // a member may be discarded, which changes the table
+			m.remove(r, errAbsent)
 		}
 	}
 	m.arrive()
@@ -167,13 +171,14 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 		if c.name.IsGlob() {
 			m.answered(c, Acked, nil)
 		}
-		if r, ok := t.find(res.Name.String()); !ok && len(c.members()) >= m.config.MaxMembers {
-			return
-		} else if !ok {
-			r = &record{records: t, name: res.Name}
-			t.add(r)
-			m.join(r, c)
-		} else if r.collection() == nil {
+		r, ok := t.find(res.Name.String())
+		if !ok {
+			if len(c.members()) >= m.config.MaxMembers {
+				return
+			}
+			r, _ = t.record(&record{records: t, name: res.Name})
+		}
+		if r.collection() == nil {
 			m.join(r, c)
 		}
 	}

@@ -10,22 +10,27 @@ import (
 // they expire in the order of their start: a queue. A stopped timer stays in the queue until it
 // would have expired. Its number then differs from its record's.
 type timers struct {
-	queue []timer
-	last  uint32
+	queue  []timer
+	newest *deadline // of the timer that was started last
+	last   uint32
 	// halved is the number of timers at the front of the queue that have reported half of
 	// their time.
 	halved int
 }
 
 type timer struct {
-	at     time.Time
-	wait   time.Duration
-	record *record
-	number uint32
+	*deadline // timers that start together share it
+	record    *record
+	number    uint32
+}
+
+type deadline struct {
+	at   time.Time
+	wait time.Duration
 }
 
 // half returns the time at which half of the timer's time is over.
-func (t timer) half() time.Time { return t.at.Add(-t.wait / 2) }
+func (d *deadline) half() time.Time { return d.at.Add(-d.wait / 2) }
 
 func (t *timers) start(r *record, now time.Time, wait time.Duration) {
 	t.last++
@@ -33,7 +38,10 @@ func (t *timers) start(r *record, now time.Time, wait time.Duration) {
 		t.last++ // 0 means that no timer is armed
 	}
 	r.timer = t.last
-	t.queue = append(t.queue, timer{at: now.Add(wait), wait: wait, record: r, number: t.last})
+	if at := now.Add(wait); t.newest == nil || *t.newest != (deadline{at, wait}) {
+		t.newest = &deadline{at, wait}
+	}
+	t.queue = append(t.queue, timer{deadline: t.newest, record: r, number: t.last})
 }
 
 // reserve makes room for n timers.

@@ -114,7 +114,7 @@ func TestEmptyTableKeepsItsSlots(t *testing.T) {
 // Add keeps the value that a name has. A table that has grown does not grow again.
 func TestAdd(t *testing.T) {
 	var table byname.Table[*value]
-	table.Grow(1000, nameOf)
+	table.Grow(1000)
 	slots := byname.Slots(&table)
 	for i := range 1000 {
 		v := &value{fmt.Sprint(i)}
@@ -171,7 +171,7 @@ func TestResetKeepsNoValue(t *testing.T) {
 func TestKeptMemory(t *testing.T) {
 	for slots, want := range map[int]int{8192: 8192, 16384: 1024} {
 		var table byname.Table[*value]
-		table.Grow(slots*3/4, nameOf)
+		table.Grow(slots * 3 / 4)
 		if got := byname.Slots(&table); got != slots {
 			t.Fatalf("the table has %d slots, want %d", got, slots)
 		}
