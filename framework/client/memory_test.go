@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -78,6 +79,7 @@ type memoryStream struct {
 	ctx                 context.Context //nolint:containedctx // the stream's
 	requests, responses chan []byte
 	sending             []byte // the request that the control plane has not read, or the last one
+	last                []byte // the last response
 }
 
 // Send implements [transport.Stream]. It blocks until the control plane reads.
@@ -91,13 +93,17 @@ func (s *memoryStream) Send(msg []byte) error {
 	}
 }
 
-// Receive implements [transport.Stream].
+// Receive implements [transport.Stream]. It destroys the last response, as gRPC reuses the memory.
 func (s *memoryStream) Receive() ([]byte, error) {
+	for i := range s.last {
+		s.last[i] = 0xff
+	}
 	select {
 	case msg, ok := <-s.responses:
 		if !ok {
 			return nil, io.EOF
 		}
+		s.last = msg
 		return msg, nil
 	case <-s.ctx.Done():
 		return nil, s.ctx.Err()
@@ -292,6 +298,39 @@ func TestResponseBeforeItsRequest(t *testing.T) {
 				t.Errorf("a response to nothing was taken for a removal: %v, %v", s.Update, s.Err)
 			}
 			cancel()
+		}
+	})
+}
+
+// A client keeps nothing of the memory of a response: the stream destroys it. Members of a collection have names
+// that no program has passed to the client.
+func TestNothingSharesTheMemoryOfAResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := newMemoryClient(t, m, allClusters)
+		o, err := c.ObserveCollection(allClusters, resource.Wildcard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Stop()
+		s := <-m.streams
+		s.next(t)
+		names := []string{"first", "second"}
+		s.respond(t, &discoveryv3.DiscoveryResponse{
+			TypeUrl: clusterType, VersionInfo: "1", Nonce: "1",
+			Resources: []*anypb.Any{anyOf(t, cluster(names[0], "a")), anyOf(t, cluster(names[1], "b"))},
+		})
+		s.next(t)         // the ACK
+		pass(time.Minute) // nobody takes the members: then the client reads on
+		var got []string
+		for shard := range c.Shards(allClusters) {
+			for u := range shard.All() {
+				got = append(got, u.Name().String())
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, names) {
+			t.Errorf("the cached clusters are %q, want %q", got, names)
 		}
 	})
 }

@@ -39,8 +39,9 @@ type Descriptor struct {
 	// Collection is the full name of the message of the type's list collections, as in
 	// "envoy.config.cluster.v3.ClusterCollection" (TP1). It is empty if the type has none.
 	Collection string
-	// PeekName reads the resource's name from its encoded message without decoding the rest. It is
-	// nil for messages without a name. Those need the wrapper envoy.service.discovery.v3.Resource.
+	// PeekName reads the resource's name from its encoded message without decoding the rest. The name may
+	// share the memory of body. PeekName is nil for messages without a name. Those need the wrapper
+	// envoy.service.discovery.v3.Resource.
 	PeekName func(body []byte) (string, error)
 	// Decode decodes and validates one encoded message. It may keep body, which nobody changes
 	// afterwards, but not dc. It returns a [*ValidationError], or the reason why the bytes cannot

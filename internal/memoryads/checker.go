@@ -57,13 +57,15 @@ func (c *checkedConn) OpenStream(ctx context.Context, method string) (transport.
 	if err != nil {
 		return nil, err
 	}
-	return &checkedStream{next, st}, nil
+	return &checkedStream{next: next, seen: st}, nil
 }
 
-// A checkedStream checks the requests of a stream.
+// A checkedStream checks the requests of a stream. It destroys each message when it receives the next one,
+// as gRPC reuses the memory.
 type checkedStream struct {
 	next transport.Stream
 	seen *stream
+	last []byte
 }
 
 // Send implements [transport.Stream].
@@ -85,6 +87,10 @@ func (s *checkedStream) check(msg []byte) bool {
 // Receive implements [transport.Stream].
 func (s *checkedStream) Receive() ([]byte, error) {
 	raw, err := s.next.Receive()
+	for i := range s.last {
+		s.last[i] = 0xff
+	}
+	s.last = raw
 	if err == nil {
 		s.seen.server.mu.Lock()
 		defer s.seen.server.mu.Unlock()

@@ -12,7 +12,8 @@ func Unparseable(message string, err error) error {
 }
 
 // PeekString reads one string field of an encoded message without decoding the rest. As in
-// protobuf, the last occurrence wins, and a missing field is the empty string.
+// protobuf, the last occurrence wins, and a missing field is the empty string. The string shares the
+// memory of body.
 func PeekString(body []byte, number protowire.Number) (string, error) {
 	var found []byte
 	for len(body) > 0 {
@@ -34,5 +35,5 @@ func PeekString(body []byte, number protowire.Number) (string, error) {
 		}
 		body = body[n:]
 	}
-	return string(found), nil
+	return text(found), nil
 }
