@@ -46,14 +46,17 @@ type Client struct {
 	oldStyle    *authorityScope // nil if there is no top-level server
 	authorities map[string]*authorityScope
 
-	loop       *loop
-	history    history
-	store      *storeUse // nil: there is no last known good store
-	callbacks  callbackPool
-	goroutines goroutinePool // for the loop, requests and callbacks
-	loads      loads
-	scratches  sync.Pool // of *scratch
-	states     sync.Pool // of *resource.State, for subscriptions
+	loop    *loop
+	history history
+	store   *storeUse // nil: there is no last known good store
+	loads   loads
+
+	// Goroutines, timers and the Go runtime keep these in memory for a while after Close. So they are not parts of
+	// the client, and do not refer to it.
+	goroutines *goroutinePool // for the loop, requests and callbacks
+	callbacks  *callbackPool
+	scratches  *sync.Pool // of *scratch
+	states     *sync.Pool // of *resource.State, for subscriptions
 
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
@@ -104,7 +107,8 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 		config: config, types: types, logger: o.Logger, name: o.Name, spans: newSpans(o),
 		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
 		pool: o.Pool, budget: o.WatcherBudget, limits: o.Limits,
-		done: make(chan struct{}), looped: make(chan struct{}),
+		done: make(chan struct{}), looped: make(chan struct{}), goroutines: new(goroutinePool),
+		scratches: new(sync.Pool), states: new(sync.Pool),
 		loads: loads{config: o.lrs(), node: loadNode, sessions: make(map[string]*loadSession)},
 	}
 	c.base = resource.NewBase(c)
@@ -114,10 +118,10 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 	if c.pool == nil {
 		c.pool, c.ownPool = NewPool(o.Transport), true
 	}
-	c.callbacks.start = c.goroutines.start
-	c.callbacks.full = func() {
-		c.logger.Warn("too many watchers block: others wait until one of them returns", "blocked", maxBlockedWatchers)
-	}
+	logger := o.Logger
+	c.callbacks = &callbackPool{start: c.goroutines.start, full: func() {
+		logger.Warn("too many watchers block: others wait until one of them returns", "blocked", maxBlockedWatchers)
+	}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loop = newLoop(c, o.ads())
 	if o.Store != nil {

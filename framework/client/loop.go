@@ -3,6 +3,7 @@ package client
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -30,10 +31,11 @@ type loop struct {
 	running bool // there is a goroutine
 	closed  bool
 
-	runs    func()      // run
-	handled []event     // the memory of the last batch of events
-	timer   *time.Timer // posts an event at the next deadline of a machine
-	now     time.Time   // of the current iteration
+	runs    func()                // run
+	handled []event               // the memory of the last batch of events
+	timer   *time.Timer           // posts an event at the next deadline of a machine
+	alarm   *atomic.Pointer[loop] // the loop that the timer posts it to; Go keeps a stopped timer in memory for a while
+	now     time.Time             // of the current iteration
 
 	asked uint64 // responses with a question
 
@@ -56,9 +58,15 @@ type event struct {
 const keptEvents = 1 << 10
 
 func newLoop(c *Client, config ads.Config) *loop {
-	l := &loop{client: c, config: config}
+	l := &loop{client: c, config: config, alarm: new(atomic.Pointer[loop])}
 	l.runs = l.run
-	l.timer = time.AfterFunc(time.Hour, func() { l.post(func() {}) })
+	l.alarm.Store(l)
+	alarm := l.alarm
+	l.timer = time.AfterFunc(time.Hour, func() {
+		if l := alarm.Load(); l != nil {
+			l.post(func() {})
+		}
+	})
 	l.timer.Stop()
 	return l
 }
@@ -155,6 +163,7 @@ func (l *loop) close() {
 // end does the last work of a closed loop.
 func (l *loop) end() {
 	l.timer.Stop()
+	l.alarm.Store(nil)
 	l.client.spans.close()
 	for _, ses := range l.sessions {
 		ses.logNACKs(time.Now().Add(nackInterval)) // before their time

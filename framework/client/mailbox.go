@@ -230,14 +230,12 @@ func (s *subscription) Stop() {
 // are done, or when the budget is over. A watcher that exceeds the budget is not waited for again
 // until it is done.
 type delivery struct {
-	client *Client
-	resume func()
-
 	pending atomic.Int64 // the loop, and the watchers that are not done
 
-	mu    sync.Mutex
-	over  bool
-	timer *time.Timer
+	mu     sync.Mutex
+	client *Client // nil if the wait is over
+	resume func()
+	timer  *time.Timer
 }
 
 // newDelivery counts the loop itself as a watcher.
@@ -255,45 +253,47 @@ func (d *delivery) done() {
 	if d.pending.Add(-1) > 0 {
 		return
 	}
-	if d.end() {
-		d.resume()
+	if c, resume := d.end(); c != nil {
+		resume()
 	}
 }
 
-// end ends the wait for watchers. It reports whether there was one.
-func (d *delivery) end() (waited bool) {
+// end ends the wait for watchers. It returns nil if the wait was over. Go keeps a stopped timer in memory for a while,
+// but this one no longer keeps the client.
+func (d *delivery) end() (c *Client, resume func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	waited = !d.over
-	d.over = true
+	c, resume = d.client, d.resume
+	d.client, d.resume = nil, nil
 	if d.timer != nil {
 		d.timer.Stop()
 	}
-	return waited
+	return c, resume
 }
 
 // handed records that the loop is done, and starts the watchers' budget.
 func (d *delivery) handed() {
-	if d.pending.Load() > 1 && d.client.budget > 0 {
-		d.mu.Lock()
-		d.timer = time.AfterFunc(d.client.budget, d.expire)
-		d.mu.Unlock()
-	}
-	if d.client.budget <= 0 {
+	switch budget := d.client.budget; {
+	case budget <= 0:
 		d.expire()
+	case d.pending.Load() > 1:
+		d.mu.Lock()
+		d.timer = time.AfterFunc(budget, d.expire)
+		d.mu.Unlock()
 	}
 	d.done()
 }
 
 func (d *delivery) expire() {
 	slow := d.pending.Load()
-	if !d.end() {
+	c, resume := d.end()
+	if c == nil {
 		return
 	}
-	if d.client.budget > 0 {
-		d.client.slow.Add(uint64(slow)) //nolint:gosec // a count
+	if c.budget > 0 {
+		c.slow.Add(uint64(slow)) //nolint:gosec // a count
 	}
-	d.resume()
+	resume()
 }
 
 // stuckAfter is the time after which more workers are started if all of them are inside watchers'

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -11,7 +12,7 @@ import (
 // TestMailboxTakes expects the newest state, with the one that the watcher has seen before, and
 // nothing if both are equal.
 func TestMailboxTakes(t *testing.T) {
-	c := &Client{done: make(chan struct{})}
+	c := &Client{done: make(chan struct{}), states: new(sync.Pool)}
 	c.loop = newLoop(c, ads.Config{})
 	s := &subscription{to: make(signal, 1), scope: &authorityScope{client: c}}
 	a, b, none := resource.State{Err: errNoName}, resource.State{Err: errTwice}, resource.State{}

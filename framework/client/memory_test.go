@@ -3,12 +3,15 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
@@ -31,6 +34,8 @@ type memory struct {
 	mu     sync.Mutex
 	refuse error
 	open   int // connections
+
+	client *client.Client // a transport may refer to its client
 }
 
 func newMemory() *memory { return &memory{streams: make(chan *memoryStream, 10)} }
@@ -331,6 +336,56 @@ func TestNothingSharesTheMemoryOfAResponse(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, names) {
 			t.Errorf("the cached clusters are %q, want %q", got, names)
+		}
+	})
+}
+
+// The first garbage collection after Close frees a client, even if its last timers have not expired yet.
+func TestClosedClientIsFreed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed := func() weak.Pointer[client.Client] {
+			m := newMemory()
+			set, err := resource.NewSet(allClusters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := newWith(oneServer(t, "memory:1"), set, withTransport(m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.client = c
+			var told sync.WaitGroup
+			var clusters []*anypb.Any
+			for i := range 100 {
+				told.Add(1)
+				name := fmt.Sprint("cluster ", i)
+				clusters = append(clusters, anyOf(t, cluster(name, "a")))
+				if _, err := allClusters.Handle().Subscribe(c, name, func(resource.Event[resource.Update]) { told.Done() }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := <-m.streams
+			go func() {
+				for {
+					select {
+					case <-s.requests:
+					case <-s.ctx.Done():
+						return
+					}
+				}
+			}()
+			synctest.Wait()
+			s.respond(t, &discoveryv3.DiscoveryResponse{TypeUrl: clusterType, VersionInfo: "1", Nonce: "1", Resources: clusters})
+			told.Wait()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			return weak.Make(c)
+		}()
+		synctest.Wait()
+		runtime.GC()
+		if closed.Value() != nil {
+			t.Error("the client is still in memory")
 		}
 	})
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -29,6 +30,8 @@ type Pool struct {
 }
 
 type pooled struct {
+	pool  atomic.Pointer[Pool] // nil after Close
+	key   string
 	conn  transport.Conn
 	users int
 	uses  int         // number of acquisitions, to distinguish idle periods
@@ -69,7 +72,8 @@ func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, giveBack, erro
 		if err != nil {
 			return nil, nil, err
 		}
-		c = &pooled{conn: conn}
+		c = &pooled{key: key, conn: conn}
+		c.pool.Store(p)
 		p.conns[key] = c
 	}
 	if c.timer != nil {
@@ -79,10 +83,10 @@ func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, giveBack, erro
 	c.uses++
 	c.brief = false
 	var once sync.Once
-	return c.conn, func(keep bool) { once.Do(func() { p.release(key, c, keep) }) }, nil
+	return c.conn, func(keep bool) { once.Do(func() { p.release(c, keep) }) }, nil
 }
 
-func (p *Pool) release(key string, c *pooled, keep bool) {
+func (p *Pool) release(c *pooled, keep bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.users--
@@ -95,17 +99,21 @@ func (p *Pool) release(key string, c *pooled, keep bool) {
 		idle = 0
 	}
 	uses := c.uses
-	c.timer = time.AfterFunc(idle, func() { p.retire(key, c, uses) })
+	c.timer = time.AfterFunc(idle, func() { c.retire(uses) })
 }
 
 // retire closes a connection whose idle time is over, unless it was used again.
-func (p *Pool) retire(key string, c *pooled, uses int) {
+func (c *pooled) retire(uses int) {
+	p := c.pool.Load()
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	if c.uses != uses || p.closed {
 		p.mu.Unlock()
 		return
 	}
-	delete(p.conns, key)
+	delete(p.conns, c.key)
 	p.mu.Unlock()
 	_ = c.conn.Close() // nobody handles the error
 }
@@ -124,6 +132,8 @@ func (p *Pool) Close() error {
 		if err := c.conn.Close(); err != nil && first == nil {
 			first = err
 		}
+		c.pool.Store(nil) // Go keeps a stopped timer in memory for a while, but not what the client had
+		c.conn = nil
 	}
 	return first
 }
