@@ -16,6 +16,15 @@ func language() Language {
 	})
 }
 
+// find returns a key of a mapping.
+func find(m Mapping, name string) (Key, bool) {
+	i := slices.IndexFunc(m.Keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+	return m.Keys[i], true
+}
+
 // The choices of `as` are the conversions.
 func TestConversions(t *testing.T) {
 	as, _ := find(language().mapping("field"), "as")

@@ -3,7 +3,6 @@ package descriptor
 import (
 	"bytes"
 	"errors"
-	"io"
 	"reflect"
 	"strings"
 
@@ -77,26 +76,17 @@ var (
 
 // document reads the one document that data must be.
 func document(data []byte) (*yaml.Node, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	doc, more := new(yaml.Node), new(yaml.Node)
-	switch err := loader.Load(doc); {
-	case errors.Is(err, io.EOF):
-		return nil, errEmpty
+	var docs []yaml.Node
+	err := yaml.Load(data, &docs, yaml.WithAllDocuments())
+	switch {
 	case err != nil:
 		return nil, err
-	case doc.Kind != yaml.DocumentNode || len(doc.Content) != 1:
+	case len(docs) > 1:
+		return nil, errMore
+	case len(docs) == 0 || docs[0].Kind != yaml.DocumentNode || len(docs[0].Content) != 1:
 		return nil, errEmpty
 	}
-	switch err := loader.Load(more); {
-	case err == nil:
-		return nil, errMore
-	case !errors.Is(err, io.EOF):
-		return nil, err
-	}
-	return doc, nil
+	return &docs[0], nil
 }
 
 // yamlError takes position and text from an error of the YAML library.

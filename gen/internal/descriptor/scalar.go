@@ -1,17 +1,15 @@
 package descriptor
 
 import (
-	"go/token"
-	"go/types"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
@@ -107,22 +105,27 @@ type scalarKind struct {
 }
 
 var scalarKinds = sync.OnceValue(func() map[Kind]scalarKind {
-	str, scalar, boolean := []string{"!!str"}, []string{"!!str", "!!int", "!!float", "!!bool"}, []string{"!!bool"}
-	text := func(pattern string) object { return object{"type": "string", "pattern": pattern} }
-	identifier := text(`^[\p{L}_][\p{L}\p{Nd}_]*$`)
-	identifier["not"] = object{"enum": reserved()}
 	const name = `[A-Za-z_][A-Za-z0-9_]*` // of protobuf
+	str, scalar, boolean := []string{"!!str"}, []string{"!!str", "!!int", "!!float", "!!bool"}, []string{"!!bool"}
+	text := func(what, pattern string, code diag.Code) scalarKind {
+		return scalarKind{what, str, regexp.MustCompile(pattern).MatchString, code, object{"type": "string", "pattern": pattern}}
+	}
+	nonEmpty, identifier := text("non-empty text", `\S`, diag.BadValue), text("a Go identifier", `^[\p{L}_][\p{L}\p{Nd}_]*$`, diag.BadIdentifier)
+	nonEmpty.fits = func(s string) bool { return strings.TrimSpace(s) != "" } // a regular expression of Go knows fewer blanks
+	isIdentifier := identifier.fits
+	identifier.fits = func(s string) bool { return isIdentifier(s) && !slices.Contains(reserved(), s) }
+	identifier.schema["not"] = object{"enum": reserved()}
 	size := object{"type": "integer", "minimum": 0, "maximum": maxLength}
 	return map[Kind]scalarKind{
-		KindText:    {"non-empty text", str, func(s string) bool { return strings.TrimSpace(s) != "" }, diag.BadValue, text(`\S`)},
+		KindText:    nonEmpty,
 		KindChoice:  {"text", str, nil, diag.BadValue, nil},
 		KindFlag:    {"true or false", boolean, nil, diag.BadValue, object{"type": "boolean"}},
 		KindTrue:    {"true", boolean, func(s string) bool { return strings.EqualFold(s, "true") }, diag.BadValue, object{"const": true}},
 		KindSize:    {"a whole number that is not negative", []string{"!!int"}, isSize, diag.BadValue, size},
-		KindName:    {"an exported Go identifier", str, isExported, diag.BadIdentifier, text(`^\p{Lu}[\p{L}\p{Nd}_]*$`)},
-		KindFunc:    {"a Go identifier", str, isIdentifier, diag.BadIdentifier, identifier},
-		KindMessage: {"the full name of a message", str, isMessage, diag.BadValue, text(`^` + name + `(\.` + name + `)+$`)},
-		KindPath:    {"a path: names separated by dots", str, isPath, diag.BadValue, text(`^` + name + `(\.` + name + `)*$`)},
+		KindName:    text("an exported Go identifier", `^\p{Lu}[\p{L}\p{Nd}_]*$`, diag.BadIdentifier),
+		KindFunc:    identifier,
+		KindMessage: text("the full name of a message", `^`+name+`(\.`+name+`)+$`, diag.BadValue),
+		KindPath:    text("a path: names separated by dots", `^`+name+`(\.`+name+`)*$`, diag.BadValue),
 		KindLiteral: {"text, a number or a bool", scalar, nil, diag.BadValue, object{"type": []string{"string", "number", "boolean"}}},
 	}
 })
@@ -133,27 +136,4 @@ const maxLength = math.MaxInt32
 func isSize(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return err == nil && n <= maxLength
-}
-
-// isIdentifier rejects the blank identifier, keywords, and predeclared names, which a
-// declaration would hide from the generated code.
-func isIdentifier(s string) bool {
-	return token.IsIdentifier(s) && s != "_" && s != "init" && s != "main" && types.Universe.Lookup(s) == nil
-}
-
-func isExported(s string) bool { return token.IsIdentifier(s) && token.IsExported(s) }
-
-func isMessage(s string) bool {
-	return protoreflect.FullName(s).IsValid() && strings.Contains(s, ".")
-}
-
-// isPath checks only that a name consists of the characters of Go identifiers. Protobuf
-// decides which names exist.
-func isPath(s string) bool {
-	for name := range strings.SplitSeq(s, ".") {
-		if !protoreflect.Name(name).IsValid() {
-			return false
-		}
-	}
-	return true
 }

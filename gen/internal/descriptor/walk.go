@@ -30,26 +30,29 @@ func (w *walker) position(n *yaml.Node) diag.Pos {
 
 // mapping reads n, a mapping of kind m, into the struct v.
 func (w *walker) mapping(n *yaml.Node, m Mapping, v reflect.Value) {
-	if n.Kind != yaml.MappingNode {
-		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", m.Name, describe(n))
-		return
-	}
 	v.FieldByName("Pos").Set(reflect.ValueOf(w.position(n)))
-	seen := w.entries(n, m.Name, func(key, value *yaml.Node) {
-		k, ok := find(m, key.Value)
-		if !ok {
-			hint := cmp.Or(diag.Suggest(key.Value, names(m)), "the keys are "+strings.Join(names(m), ", "))
+	names := slice.Map(m.Keys, func(k Key) string { return k.Name })
+	seen := w.entries(n, m.Name, "a mapping", func(key, value *yaml.Node) {
+		i := slices.Index(names, key.Value)
+		if i < 0 {
+			hint := cmp.Or(diag.Suggest(key.Value, names), "the keys are "+strings.Join(names, ", "))
 			w.bag.AddHint(w.position(key), diag.UnknownKey, hint, "unknown key %q in %s", key.Value, m.Name)
 			return
 		}
-		w.value(value, k, field(v, k.Name))
+		w.value(value, m.Keys[i], field(v, key.Value))
 	})
-	w.combinations(n, m, seen)
+	if seen != nil {
+		w.combinations(n, m, seen)
+	}
 }
 
-// entries calls read for every entry of n whose key is a text and was not there
-// before, and returns the keys.
-func (w *walker) entries(n *yaml.Node, in string, read func(key, value *yaml.Node)) map[string]*yaml.Node {
+// entries calls read for every entry of n whose key is a text and was not there before, and returns the keys. It returns nil
+// if n is not a mapping. in and what name the mapping and its form for errors.
+func (w *walker) entries(n *yaml.Node, in, what string, read func(key, value *yaml.Node)) map[string]*yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be %s, is %s", in, what, describe(n))
+		return nil
+	}
 	seen := make(map[string]*yaml.Node)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -126,11 +129,7 @@ func (w *walker) named(n *yaml.Node, k Key) (out []Struct) {
 	if empty(n) {
 		return nil
 	}
-	if n.Kind != yaml.MappingNode {
-		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", k.Name, describe(n))
-		return nil
-	}
-	w.entries(n, k.Name, func(key, value *yaml.Node) {
+	w.entries(n, k.Name, "a mapping", func(key, value *yaml.Node) {
 		s := Struct{Name: w.text(key, Key{Name: k.Name, Kind: KindName})}
 		w.mapping(value, w.language.mapping(k.Of), reflect.ValueOf(&s).Elem())
 		out = append(out, s)
@@ -139,13 +138,8 @@ func (w *walker) named(n *yaml.Node, k Key) (out []Struct) {
 }
 
 // pairs reads a mapping of paths to scalars.
-func (w *walker) pairs(n *yaml.Node, k Key) []Pair {
-	if n.Kind != yaml.MappingNode {
-		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping of paths to values, is %s", k.Name, describe(n))
-		return nil
-	}
-	var out []Pair
-	w.entries(n, k.Name, func(key, value *yaml.Node) {
+func (w *walker) pairs(n *yaml.Node, k Key) (out []Pair) {
+	w.entries(n, k.Name, "a mapping of paths to values", func(key, value *yaml.Node) {
 		out = append(out, Pair{
 			Key:   w.text(key, Key{Name: k.Name, Kind: KindPath}),
 			Value: w.text(value, Key{Name: k.Name, Kind: KindLiteral}),
@@ -167,18 +161,6 @@ func field(v reflect.Value, key string) reflect.Value {
 		}
 	}
 	return arguments
-}
-
-func find(m Mapping, key string) (Key, bool) {
-	i := slices.IndexFunc(m.Keys, func(k Key) bool { return k.Name == key })
-	if i < 0 {
-		return Key{}, false
-	}
-	return m.Keys[i], true
-}
-
-func names(m Mapping) []string {
-	return slice.Map(m.Keys, func(k Key) string { return k.Name })
 }
 
 // describe describes a node for error messages.
