@@ -3,9 +3,9 @@ package model
 import (
 	"cmp"
 	"go/token"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -72,34 +72,18 @@ func (b *builder) enumValues(texts []descriptor.Text, source *protogen.Enum) []*
 	return values
 }
 
+// innerUpper is an upper-case letter inside of a name.
+var innerUpper = regexp.MustCompile(`\B[A-Z]`)
+
 // commonPrefix is the enum's name in upper case, where all values have it.
 func commonPrefix(source *protogen.Enum, values []*protogen.EnumValue) string {
-	var prefix strings.Builder
-	for i, r := range source.Desc.Name() {
-		if i > 0 && unicode.IsUpper(r) {
-			prefix.WriteByte('_')
-		}
-		prefix.WriteRune(unicode.ToUpper(r))
-	}
-	prefix.WriteByte('_')
+	prefix := strings.ToUpper(innerUpper.ReplaceAllString(string(source.Desc.Name()), "_$0")) + "_"
 	for _, v := range values {
-		rest, ok := strings.CutPrefix(string(v.Desc.Name()), prefix.String())
-		if !ok || rest == "" {
+		if rest, ok := strings.CutPrefix(ValueName(v), prefix); !ok || rest == "" {
 			return ""
 		}
 	}
-	return prefix.String()
-}
-
-// camel makes "RoundRobin" of "ROUND_ROBIN" and of "round_robin".
-func camel(s string) string {
-	var out strings.Builder
-	for part := range strings.SplitSeq(s, "_") {
-		if part != "" {
-			out.WriteString(strings.ToUpper(part[:1]) + strings.ToLower(part[1:]))
-		}
-	}
-	return out.String()
+	return prefix
 }
 
 func isExportedName(s string) bool { return token.IsIdentifier(s) && token.IsExported(s) }

@@ -69,14 +69,9 @@ func (b *builder) pick(s *Struct, t descriptor.Text, p Path, d *descriptor.Field
 	return p
 }
 
+// sameLeaf reports whether the values of two fields have the same type.
 func sameLeaf(a, b *protogen.Field) bool {
-	switch {
-	case a.Message != nil && b.Message != nil:
-		return a.Message.Desc.FullName() == b.Message.Desc.FullName()
-	case a.Enum != nil && b.Enum != nil:
-		return a.Enum.Desc.FullName() == b.Enum.Desc.FullName()
-	}
-	return classOf(a) == classOf(b) && a.Message == nil && b.Message == nil
+	return classOf(a) == classOf(b) && a.Message == b.Message && a.Enum == b.Enum
 }
 
 // fieldValue determines the kind of the field's value.

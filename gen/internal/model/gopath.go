@@ -1,7 +1,6 @@
 package model
 
 import (
-	"go/ast"
 	"slices"
 	"strings"
 
@@ -122,68 +121,8 @@ func sameScope(name string, names []string) []string {
 // of a hook.
 func namesResources(f *Field) bool {
 	if h, ok := f.Value.(HookOf); ok {
-		return h.Class() == String
+		return h.class() == String
 	}
 	v, plain := f.Value.(Plain)
 	return plain && v.Class == String && !f.Optional && !f.IsMap()
-}
-
-// Class is String for a text, Any for a map or pointer, which can be nil, and otherwise NoClass.
-func (h HookOf) Class() Class {
-	switch t := h.Hook.Type.Expr.(type) {
-	case *ast.Ident:
-		if t.Name == "string" {
-			return String
-		}
-	case *ast.MapType, *ast.StarExpr:
-		return Any
-	}
-	return NoClass
-}
-
-// ZeroClass is the class whose zero value is that of the field: Map for values with a
-// length, Any for values that can be nil.
-func (f *Field) ZeroClass() Class {
-	switch {
-	case f.List || f.IsMap():
-		return Map
-	case f.Optional:
-		return Any
-	}
-	switch v := f.Value.(type) {
-	case HookOf:
-		return v.Class()
-	case OneofOf, InlineOf:
-		return Any
-	case Converted:
-		if v.Conversion.Pointer {
-			return Any
-		}
-	}
-	return f.Class()
-}
-
-// CanBeEmpty reports whether the field has a value that means nothing. It is false for hooks.
-func (f *Field) CanBeEmpty() bool {
-	_, hook := f.Value.(HookOf)
-	class := f.ZeroClass()
-	return !hook && class != NoClass && class != Timestamp
-}
-
-// Class is the class of the field's Go value, elements of a slice each.
-func (f *Field) Class() Class {
-	switch v := f.Value.(type) {
-	case Plain:
-		return v.Class
-	case Converted:
-		switch v.Conversion.Type {
-		case "string":
-			return String
-		case "uint32":
-			return Uint32
-		}
-	case EnumOf:
-		return Enumeration
-	}
-	return NoClass
 }

@@ -42,19 +42,14 @@ func (l Literal) Zero() bool {
 
 // above reports whether l is greater than o, which is of the same class.
 func (l Literal) above(o Literal) bool {
-	switch v := l.Value.(type) {
-	case int64:
-		return v > o.Value.(int64)
-	case uint64:
-		return v > o.Value.(uint64)
-	case float32:
-		return v > o.Value.(float32)
-	case float64:
-		return v > o.Value.(float64)
-	case time.Duration:
-		return v > o.Value.(time.Duration)
+	v, w := reflect.ValueOf(l.Value), reflect.ValueOf(o.Value)
+	switch {
+	case v.CanInt():
+		return v.Int() > w.Int()
+	case v.CanUint():
+		return v.Uint() > w.Uint()
 	}
-	return false
+	return v.CanFloat() && v.Float() > w.Float()
 }
 
 // literal reads t as a value of the class; enum is the type of an Enumeration.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
@@ -232,14 +233,10 @@ func (s *Struct) Oneofs() []*Oneof {
 // FirstUse is the position of the first field that needs a type of a proto file. It is zero if only rules
 // or hooks do.
 func (p *Package) FirstUse(proto string) diag.Pos {
+	defines := func(d protoreflect.Descriptor) bool { return d.ParentFile().Path() == proto }
 	inFile := func(s Step) bool {
-		switch {
-		case s.Field == nil:
-			return false
-		case s.Field.Message != nil:
-			return s.Field.Message.Desc.ParentFile().Path() == proto
-		}
-		return s.Field.Enum != nil && s.Field.Enum.Desc.ParentFile().Path() == proto
+		f := s.Field
+		return f != nil && (f.Message != nil && defines(f.Message.Desc) || f.Enum != nil && defines(f.Enum.Desc))
 	}
 	for _, s := range p.All() {
 		for _, f := range s.Fields {

@@ -5,6 +5,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Names are names that are taken.
@@ -28,4 +30,28 @@ func ImportNames(others ...string) Names {
 		taken[name] = true
 	}
 	return taken
+}
+
+// initialisms are the words that GoName writes in upper case.
+const initialisms = `ACL API CA CPU CRL DNS EDS GRPC HTTP HTTPS ID IP JSON JWT LB RPC SDS SNI SQL TCP TLS TTL UDP URI URL UUID XDS`
+
+// GoName is a name of protobuf as people write it in Go: "lb_policy" is LBPolicy.
+func GoName(name string) string {
+	return joined(name, func(word string) string {
+		if upper := strings.ToUpper(word); slices.Contains(strings.Fields(initialisms), upper) {
+			return upper
+		}
+		return strings.ToUpper(word[:1]) + word[1:]
+	})
+}
+
+// camel makes "RoundRobin" of "ROUND_ROBIN" and of "round_robin".
+func camel(name string) string {
+	return joined(name, func(word string) string { return strings.ToUpper(word[:1]) + strings.ToLower(word[1:]) })
+}
+
+// joined is a name of protobuf without underscores. form is the form of a word.
+func joined(name string, form func(word string) string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' })
+	return strings.Join(slice.Map(words, form), "")
 }

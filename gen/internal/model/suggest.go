@@ -205,26 +205,3 @@ func kind(f *protogen.Field) string {
 	}
 	return f.Desc.Kind().String()
 }
-
-// GoName is a name of protobuf as people write it in Go: "lb_policy" is LBPolicy.
-func GoName(name string) string {
-	var out strings.Builder
-	for part := range strings.SplitSeq(name, "_") {
-		if part == "" {
-			continue
-		}
-		if upper := strings.ToUpper(part); slices.Contains(initialisms(), upper) {
-			out.WriteString(upper)
-		} else {
-			out.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	return out.String()
-}
-
-func initialisms() []string {
-	return []string{
-		"ACL", "API", "CA", "CPU", "CRL", "DNS", "EDS", "GRPC", "HTTP", "HTTPS", "ID", "IP", "JSON", "JWT", "LB", "RPC",
-		"SDS", "SNI", "SQL", "TCP", "TLS", "TTL", "UDP", "URI", "URL", "UUID", "XDS",
-	}
-}

@@ -1,13 +1,21 @@
 package model
 
 import (
+	"go/ast"
+	"slices"
+
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 )
 
 // Value is the kind of a field's value: one of the types below.
-type Value interface{ isValue() }
+type Value interface {
+	// class is the class of the Go value: Any if it can be nil, NoClass if no class has its zero value.
+	class() Class
+	// comparable reports whether == compares two of the values.
+	comparable() bool
+}
 
 // Plain is a scalar, a wrapper of one, or one of the well-known types that Go
 // has a type for.
@@ -39,39 +47,73 @@ type InlineOf struct{ Message *protogen.Message }
 // HookOf is the result of a hook.
 type HookOf struct{ Hook Hook }
 
-func (Plain) isValue()     {}
-func (Converted) isValue() {}
-func (StructOf) isValue()  {}
-func (EnumOf) isValue()    {}
-func (OneofOf) isValue()   {}
-func (InlineOf) isValue()  {}
-func (HookOf) isValue()    {}
+func (v Plain) class() Class  { return v.Class }
+func (StructOf) class() Class { return NoClass }
+func (EnumOf) class() Class   { return Enumeration }
+func (OneofOf) class() Class  { return Any }
+func (InlineOf) class() Class { return Any }
+
+func (v Converted) class() Class {
+	if v.Conversion.Pointer {
+		return Any
+	}
+	return map[string]Class{"string": String, "uint32": Uint32}[v.Conversion.Type]
+}
+
+func (v HookOf) class() Class {
+	switch t := v.Hook.Type.Expr.(type) {
+	case *ast.Ident:
+		if t.Name == "string" {
+			return String
+		}
+	case *ast.MapType, *ast.StarExpr:
+		return Any
+	}
+	return NoClass
+}
+
+func (v Plain) comparable() bool     { return v.Class.Key() || v.Class == Duration }
+func (v Converted) comparable() bool { return !v.Conversion.Pointer && !v.Conversion.Equal }
+func (v StructOf) comparable() bool  { return v.Struct.Comparable }
+func (EnumOf) comparable() bool      { return true }
+func (InlineOf) comparable() bool    { return false }
+func (v HookOf) comparable() bool    { return v.Hook.Type.Basic }
+
+func (v OneofOf) comparable() bool {
+	return !slices.ContainsFunc(v.Oneof.Cases, func(c *Case) bool { return c.Struct == nil || !c.Struct.Comparable })
+}
 
 // Comparable reports whether == compares fields of this value.
 func (f *Field) Comparable() bool {
-	if f.List || f.Optional || f.IsMap() {
-		return false
+	return !f.List && !f.Optional && !f.IsMap() && f.Value.comparable()
+}
+
+// Class is the class of the field's Go value, elements of a slice each. It is NoClass for hooks: rules look at values that the
+// generator knows.
+func (f *Field) Class() Class {
+	if _, hook := f.Value.(HookOf); hook {
+		return NoClass
 	}
-	switch v := f.Value.(type) {
-	case Plain:
-		return v.Class.Key() || v.Class == Duration
-	case EnumOf:
-		return true
-	case Converted:
-		return !v.Conversion.Pointer && !v.Conversion.Equal
-	case StructOf:
-		return v.Struct.Comparable
-	case OneofOf:
-		for _, c := range v.Oneof.Cases {
-			if c.Struct == nil || !c.Struct.Comparable {
-				return false
-			}
-		}
-		return true
-	case HookOf:
-		return v.Hook.Type.Basic
+	return f.Value.class()
+}
+
+// ZeroClass is the class whose zero value is that of the field: Map for values with a
+// length, Any for values that can be nil.
+func (f *Field) ZeroClass() Class {
+	switch {
+	case f.List || f.IsMap():
+		return Map
+	case f.Optional:
+		return Any
 	}
-	return false
+	return f.Value.class()
+}
+
+// CanBeEmpty reports whether the field has a value that means nothing. It is false for hooks.
+func (f *Field) CanBeEmpty() bool {
+	_, hook := f.Value.(HookOf)
+	class := f.ZeroClass()
+	return !hook && class != NoClass && class != Timestamp
 }
 
 // WithoutAny is the field as it is read once its Any is open.
