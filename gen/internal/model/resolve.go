@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
@@ -80,15 +81,11 @@ func (b *builder) single(t descriptor.Text, p Path) {
 }
 
 func fieldOf(m *protogen.Message, name string) (*protogen.Field, *protogen.Oneof) {
-	for _, f := range m.Fields {
-		if string(f.Desc.Name()) == name {
-			return f, nil
-		}
+	if f := m.Desc.Fields().ByName(protoreflect.Name(name)); f != nil {
+		return m.Fields[f.Index()], nil
 	}
-	for _, o := range m.Oneofs {
-		if string(o.Desc.Name()) == name && !o.Desc.IsSynthetic() {
-			return nil, o
-		}
+	if o := m.Desc.Oneofs().ByName(protoreflect.Name(name)); o != nil && !o.IsSynthetic() {
+		return nil, m.Oneofs[o.Index()]
 	}
 	return nil, nil
 }
@@ -118,6 +115,8 @@ type Test struct {
 	Kind  TestKind
 	Path  Path
 	Value Literal // of Equals
+
+	at descriptor.Text // the path in the descriptor
 }
 
 // String is the test as violations state it.
@@ -151,29 +150,24 @@ func (c Context) Empty() bool { return c == Context{} }
 // Empty reports whether c always holds.
 func (c Cond) Empty() bool { return len(c.Tests) == 0 && c.Context.Empty() }
 
-// located is a test whose place is still to be found.
-type located struct {
-	Test
-	at descriptor.Text
-}
-
 // cond resolves the parts of a condition from a message.
-func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []located, context Context) {
+func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) Cond {
 	if d == nil {
-		return nil, Context{}
+		return Cond{}
 	}
+	c := Cond{Context: contextOf(d)}
 	b.once(slices.Concat(d.Present, d.Absent))
 	add := func(kind TestKind) func(descriptor.Text) {
 		return func(t descriptor.Text) {
 			p := b.rulePath(t, from)
 			b.pkg.Uses.presence(p)
-			tests = append(tests, located{Test{Kind: kind, Path: p}, t})
+			c.Tests = append(c.Tests, Test{Kind: kind, Path: p, at: t})
 		}
 	}
 	each(d.Present, add(Present))
 	each(d.Absent, add(Absent))
-	each(d.Equals, func(pair descriptor.Pair) { tests = append(tests, located{b.equals(pair, from), pair.Key}) })
-	return tests, contextOf(d)
+	each(d.Equals, func(pair descriptor.Pair) { c.Tests = append(c.Tests, b.equals(pair, from)) })
+	return c
 }
 
 // contextOf returns the part of a condition that concerns the context.
@@ -191,16 +185,14 @@ func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) Test {
 	b.notOneof(pair.Key, p)
 	b.require(!p.ToList(), pair.Key, diag.WrongShape, "%s is repeated, but this key needs one value", pair.Key.Value)
 	b.pkg.Uses.read(p)
-	return Test{Kind: Equals, Path: p, Value: b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue)}
+	return Test{Kind: Equals, Path: p, Value: b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue), at: pair.Key}
 }
 
 // localCond resolves a condition that looks at one message only.
 func (b *builder) localCond(d *descriptor.Cond, from *protogen.Message) Cond {
-	tests, context := b.cond(d, from)
-	c := Cond{Context: context}
-	for _, t := range tests {
+	c := b.cond(d, from)
+	for _, t := range c.Tests {
 		b.require(!t.Path.ManyInside(), t.at, diag.CondScope, "%s goes through a repeated field, but this key needs one value", t.at.Value)
-		c.Tests = append(c.Tests, t.Test)
 	}
 	return c
 }

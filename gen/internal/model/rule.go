@@ -300,7 +300,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 		p = b.rulePath(d.At, root.Message)
 	}
 	rule := kind.Build(&RuleArgs{builder: b, Rule: d, Path: p})
-	tests, context := b.cond(d.When, root.Message)
+	when := b.cond(d.When, root.Message)
 	reach, enter := rule.Reach(), repeatedSteps(p)
 	if p.ToList() && p.Last().Part != nil {
 		b.require(reach != ReachField && (reach == ReachElement || !p.Last().Key()), d.At, diag.RuleShape,
@@ -317,7 +317,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 			c.Elements = reach == ReachElement
 		}
 	}
-	b.place(root, c, enter, tests, context)
+	b.place(root, c, enter, when)
 }
 
 // goRule builds a rule about Go fields.

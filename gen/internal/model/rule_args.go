@@ -60,13 +60,10 @@ func (a *RuleArgs) HasLen() bool {
 	return a.Path.ToList() || c == Map || c == String || c == Bytes
 }
 
-// Elements reports whether a length of the value counts elements and not bytes.
+// Elements reports whether the length that the value has counts elements and not bytes.
 func (a *RuleArgs) Elements() bool {
-	if a.Go != nil {
-		f := a.Go.Last()
-		return f.List || f.IsMap() || f.Class() != String && f.Class() != Bytes
-	}
-	return a.Path.ToList() || a.Path.Class() == Map
+	list := a.Path.ToList() || a.Go != nil && a.Go.Last().List
+	return list || a.Class() != String && a.Class() != Bytes
 }
 
 // Literals returns the values of a key, which are of the value's class.

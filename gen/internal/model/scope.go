@@ -13,16 +13,15 @@ func repeatedSteps(p Path) int { return len(slice.Filter(p.Steps, Step.Repeated)
 // place puts a check into the scope of the message that it looks at: behind the
 // first repeated steps of its path, as many as are to be entered. The tests of
 // its condition are made as far out as they can be.
-func (b *builder) place(root *Scope, c *Check, enter int, tests []located, context Context) {
+func (b *builder) place(root *Scope, c *Check, enter int, when Cond) {
 	conds := make([]Cond, enter+1)
-	conds[0].Context = context
-	c.Stated.Context = context
-	for _, t := range tests {
-		c.Stated.Tests = append(c.Stated.Tests, t.Test)
+	conds[0].Context = when.Context
+	c.Stated = when
+	for _, t := range when.Tests {
 		depth, rest, ok := within(t.Path, c.Path, enter)
 		b.require(ok, t.at, diag.CondScope, "%s goes through a repeated field that is not in the path of the rule", t.at.Value)
 		t.Path = rest
-		conds[depth].Tests = append(conds[depth].Tests, t.Test)
+		conds[depth].Tests = append(conds[depth].Tests, t)
 	}
 	s := root
 	for depth := range enter {
@@ -94,5 +93,5 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 	if len(needs)+len(p.Steps) > 0 { // otherwise see lateHooks
 		b.pkg.Uses.needs(c.Hook, p.Message())
 	}
-	b.place(root, c, repeatedSteps(p), nil, Context{Profile: d.Profile.Value})
+	b.place(root, c, repeatedSteps(p), Cond{Context: Context{Profile: d.Profile.Value}})
 }

@@ -27,7 +27,8 @@ const suggestedLines = 40
 
 // A suggester keeps suggested names apart.
 type suggester struct {
-	taken   map[string]string // by Go name: the owner of the name
+	taken   Names             // of Go
+	named   map[string]string // by full name of a message or enum: its Go name
 	structs []SuggestedStruct
 	lines   int
 }
@@ -36,9 +37,9 @@ type suggester struct {
 // empty if there is none. The structs of the fields have fields, too, until the suggestions are long
 // enough.
 func Suggest(m *protogen.Message) (nameField string, fields []Suggestion, structs []SuggestedStruct) {
-	s := &suggester{taken: make(map[string]string)}
+	s := &suggester{taken: make(Names), named: make(map[string]string)}
 	for name := range strings.FieldsSeq(FixedNames) {
-		s.taken[name] = "generated"
+		s.taken[name] = true
 	}
 	nameField = suggestedName(m)
 	fields = s.fields(m, nameField)
@@ -71,26 +72,25 @@ func (s *suggester) fields(m *protogen.Message, nameField string) []Suggestion {
 
 // oneof makes the lines of a oneof.
 func (s *suggester) oneof(o *protogen.Oneof) []string {
-	name, of := GoName(string(o.Desc.Name())), fmt.Sprint("oneof ", len(s.taken))
+	name := GoName(string(o.Desc.Name()))
 	lines := append(make([]string, 0, 3+len(o.Fields)), "- name: "+name)
-	if s.taken[name] != "" {
-		lines = append(lines, "  type: "+s.name(strings.ReplaceAll(Short(o.Parent), ".", "")+name, of))
-	} else {
-		s.taken[name] = of
+	if s.taken[name] {
+		lines = append(lines, "  type: "+s.taken.Take(strings.ReplaceAll(Short(o.Parent), ".", "")+name))
 	}
+	s.taken[name] = true
 	lines = append(lines, "  oneof:")
 	for _, f := range o.Fields {
 		name, again := f.Desc.Name(), func(other *protogen.Field) bool { return other != f && other.Message == f.Message }
 		var typ string
 		switch {
 		case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.Empty":
-			typ = s.name(GoName(string(name)), fmt.Sprint("case ", len(s.taken)))
+			typ = s.taken.Take(GoName(string(name)))
 			lines = append(lines, fmt.Sprintf("    - {case: %s, from: %s, fields: []}", typ, name))
 		case classOf(f) == Message && f.Message != o.Parent && !slices.ContainsFunc(o.Fields, again):
 			typ = s.structOf(f.Message)
 			lines = append(lines, fmt.Sprintf("    - {case: %s, from: %s, struct: %s}", typ, name, typ))
 		default: // the case has the name of the field
-			typ = s.name(GoName(string(name)), fmt.Sprint("case ", len(s.taken)))
+			typ = s.taken.Take(GoName(string(name)))
 			lines = append(lines, fmt.Sprintf("    - {case: %s, when: {present: %s}, fields: [%s]}", typ, name, s.line(f)))
 		}
 	}
@@ -158,21 +158,18 @@ func holds(m, inner *protogen.Message, above []*protogen.Message) bool {
 // structOf is the struct that a message becomes.
 func (s *suggester) structOf(m *protogen.Message) string {
 	full := string(m.Desc.FullName())
-	name := s.name(strings.ReplaceAll(Short(m), ".", ""), full)
-	if !slices.ContainsFunc(s.structs, func(o SuggestedStruct) bool { return o.Name == name }) {
-		s.structs = append(s.structs, SuggestedStruct{Name: name, Message: full, of: m})
+	if s.named[full] == "" {
+		s.structs = append(s.structs, SuggestedStruct{Name: s.name(strings.ReplaceAll(Short(m), ".", ""), full), Message: full, of: m})
 	}
-	return name
+	return s.named[full]
 }
 
-// name is a Go name that nothing else than of has.
+// name is the Go name of a message or enum.
 func (s *suggester) name(base, of string) string {
-	name := base
-	for i := 2; s.taken[name] != "" && s.taken[name] != of; i++ {
-		name = fmt.Sprint(base, i)
+	if s.named[of] == "" {
+		s.named[of] = s.taken.Take(base)
 	}
-	s.taken[name] = of
-	return name
+	return s.named[of]
 }
 
 // about returns the protobuf type of a field, with remarks.

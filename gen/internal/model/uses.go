@@ -64,13 +64,10 @@ func (u Uses) read(p Path) {
 // presence notes that the presence of the value at a path is tested.
 func (u Uses) presence(p Path) {
 	u.read(p)
-	leaf := p.Leaf()
-	switch o := p.Oneof(); {
+	switch o, leaf := p.Oneof(), p.Leaf(); {
 	case o != nil:
-		if Native(o.Parent) == "" {
-			u.add(o.Desc, Read|Presence)
-		}
-	case leaf != nil && leaf.Message == nil && leaf.Desc.HasPresence() && Native(leaf.Parent) == "":
+		u.add(o.Desc, Read|Presence)
+	case leaf != nil && leaf.Message == nil && leaf.Desc.HasPresence():
 		u.add(leaf.Desc, Presence)
 	}
 }
@@ -109,9 +106,7 @@ func (u Uses) asked(p Path) {
 	u.read(p)
 	switch o, leaf := p.Oneof(), p.Leaf(); {
 	case o != nil:
-		if Native(o.Parent) == "" {
-			u.add(o.Desc, Read|Member)
-		}
+		u.add(o.Desc, Read|Member)
 	case leaf != nil && leaf.Desc.IsMap():
 		u.hooked(leaf.Message.Fields[1].Message)
 	case leaf != nil && leaf.Message != nil && Native(leaf.Message) != "":
@@ -124,10 +119,6 @@ func (u Uses) asked(p Path) {
 // encoded notes that the message at a path is taken as bytes.
 func (u Uses) encoded(p Path) {
 	leaf := p.Leaf()
-	if Native(leaf.Parent) != "" {
-		u.read(p)
-		return
-	}
 	u.read(p.Parent())
 	u.add(leaf.Desc, Encoded)
 	if leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic() {
