@@ -71,9 +71,8 @@ func (l Errors) Sort() Errors {
 
 // Bag collects the diagnostics of one file. The zero value with a File is ready.
 type Bag struct {
-	File     string
-	list     Errors
-	warnings Errors
+	File string
+	list Errors // warnings, too
 }
 
 // Add adds an error.
@@ -83,37 +82,36 @@ func (b *Bag) Add(at Pos, code Code, format string, args ...any) {
 
 // AddHint adds an error and a hint that suggests a fix.
 func (b *Bag) AddHint(at Pos, code Code, hint, format string, args ...any) {
-	b.list = append(b.list, Diagnostic{
-		File:    b.File,
-		Line:    max(at.Line, 1),
-		Column:  max(at.Column, 1),
-		Code:    code,
-		Message: fmt.Sprintf(format, args...),
-		Hint:    hint,
-	})
+	message := fmt.Sprintf(format, args...)
+	b.list = append(b.list, Diagnostic{File: b.File, Line: max(at.Line, 1), Column: max(at.Column, 1), Code: code, Message: message, Hint: hint})
 }
 
 // Warn adds a warning.
 func (b *Bag) Warn(at Pos, code Code, format string, args ...any) {
-	b.warnings = append(b.warnings, Diagnostic{
-		File: b.File, Line: at.Line, Column: at.Column, Code: code, Message: fmt.Sprintf(format, args...), Warning: true,
-	})
+	b.Add(at, code, format, args...)
+	b.list[len(b.list)-1].Warning = true
 }
 
 // Take moves the diagnostics of another bag to b. It changes each error before.
 func (b *Bag) Take(from *Bag, change func(*Diagnostic)) {
-	for i := range from.list {
-		change(&from.list[i])
+	for _, d := range from.list {
+		if !d.Warning {
+			change(&d)
+		}
+		b.list = append(b.list, d)
 	}
-	b.list, b.warnings = append(b.list, from.list...), append(b.warnings, from.warnings...)
-	from.list, from.warnings = nil, nil
+	from.list = nil
 }
 
 // Warnings returns the collected warnings, sorted.
-func (b *Bag) Warnings() Errors { return slices.Clone(b.warnings).Sort() }
-
-// Len returns the number of errors so far.
-func (b *Bag) Len() int { return len(b.list) }
+func (b *Bag) Warnings() Errors {
+	return Errors(slice.Filter(b.list, func(d Diagnostic) bool { return d.Warning })).Sort()
+}
 
 // Errors returns the collected errors, sorted.
-func (b *Bag) Errors() Errors { return slices.Clone(b.list).Sort() }
+func (b *Bag) Errors() Errors {
+	return Errors(slice.Filter(b.list, func(d Diagnostic) bool { return !d.Warning })).Sort()
+}
+
+// Len returns the number of errors so far.
+func (b *Bag) Len() int { return len(b.Errors()) }

@@ -60,33 +60,31 @@ func (c *Comments) source(path protogen.GoImportPath) map[string]string {
 		if err != nil {
 			continue
 		}
-		for _, d := range f.Decls {
-			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
-				structComments(g, found)
-			}
-		}
+		addComments(f, found)
 	}
 	return found
 }
 
-// structComments adds the comments of a struct and of its fields.
-func structComments(g *ast.GenDecl, to map[string]string) {
-	for _, s := range g.Specs {
-		t, ok := s.(*ast.TypeSpec)
-		if !ok {
-			continue
-		}
-		body, ok := t.Type.(*ast.StructType)
-		if !ok {
-			continue
-		}
-		to[t.Name.Name] = clean(g.Doc.Text())
-		for _, f := range body.Fields.List {
-			for _, name := range f.Names {
-				to[t.Name.Name+"."+name.Name] = clean(f.Doc.Text())
+// addComments adds the comments of the types in a file, and of their fields.
+func addComments(f *ast.File, to map[string]string) {
+	var doc *ast.CommentGroup
+	var name string
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			return false
+		case *ast.GenDecl:
+			doc = n.Doc
+		case *ast.TypeSpec:
+			name = n.Name.Name
+			to[name] = clean(doc.Text())
+		case *ast.Field:
+			for _, field := range n.Names {
+				to[name+"."+field.Name] = clean(n.Doc.Text())
 			}
 		}
-	}
+		return true
+	})
 }
 
 var (
