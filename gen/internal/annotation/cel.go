@@ -135,36 +135,24 @@ func (d *deriver) compared(subject, operator, constant string) string {
 	case "==":
 		least, most = n, n
 	}
-	var bounds []string
-	if least > 0 {
-		bounds = append(bounds, fmt.Sprintf("min_%s: %d", unit, least))
-	}
-	if most >= 0 {
-		bounds = append(bounds, fmt.Sprintf("max_%s: %d", unit, most))
-	}
-	return strings.Join(bounds, ", ")
+	return sizes(unit, least, most)
 }
 
 // comparesExactly reports whether a rule that compares the field with the constant has the result of the expression. Texts
 // and bools have no order in rules. An unsigned number is always at least 0. CEL compares a float with a double.
 func (d *deriver) comparesExactly(operator, constant string) bool {
-	kind := d.kind()
-	ordered := operator != "==" && operator != "!="
-	switch kind {
-	case protoreflect.EnumKind:
+	switch kind := d.kind(); {
+	case kind == protoreflect.EnumKind:
 		return true
-	case protoreflect.StringKind, protoreflect.BoolKind:
-		return !ordered
-	case protoreflect.FloatKind:
+	case kind == protoreflect.StringKind || kind == protoreflect.BoolKind:
+		return operator == "==" || operator == "!="
+	case d.float():
 		f, err := strconv.ParseFloat(constant, 64)
-		return err == nil && float64(float32(f)) == f
-	case protoreflect.DoubleKind:
-		_, err := strconv.ParseFloat(constant, 64)
-		return err == nil
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return err == nil && (kind == protoreflect.DoubleKind || float64(float32(f)) == f)
+	case unsigned(kind):
 		n, err := strconv.ParseUint(constant, 10, bitsOf(kind))
 		return err == nil && (operator != ">=" || n > 0)
-	case protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
+	case kind == protoreflect.BytesKind || kind == protoreflect.MessageKind || kind == protoreflect.GroupKind:
 		return false
 	default:
 		_, err := strconv.ParseInt(constant, 10, bitsOf(kind))
@@ -172,13 +160,12 @@ func (d *deriver) comparesExactly(operator, constant string) bool {
 	}
 }
 
+// bitsOf is the size of the numbers of a kind.
 func bitsOf(kind protoreflect.Kind) int {
-	switch kind {
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.FloatKind:
+	if kind == protoreflect.FloatKind || strings.HasSuffix(kind.String(), "32") {
 		return 32
-	default:
-		return 64
 	}
+	return 64
 }
 
 // kind is the kind of the field, or of the value in a wrapper.

@@ -28,7 +28,7 @@ func (d *deriver) typeRules(rules protoreflect.Message) {
 		case key != "" && outside:
 			ends = append(ends, fmt.Sprintf("%s = %v", name, shown(v)))
 		case key != "" && d.literal(fd, v) != "":
-			if options = append(options, name); key != "min" || d.literal(fd, v) != "0" || !unsigned(fd) {
+			if options = append(options, name); key != "min" || d.literal(fd, v) != "0" || !unsigned(fd.Kind()) {
 				bounds = append(bounds, key+": "+d.literal(fd, v))
 			}
 		case name == "const" || name == "in" || name == "not_in":
@@ -68,13 +68,9 @@ func (d *deriver) notNaN() {
 	}
 }
 
-func unsigned(fd protoreflect.FieldDescriptor) bool {
-	switch fd.Kind() {
-	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
-		return true
-	default:
-		return false
-	}
+// unsigned reports whether numbers of a kind have no sign.
+func unsigned(kind protoreflect.Kind) bool {
+	return strings.HasPrefix(kind.String(), "uint") || strings.HasPrefix(kind.String(), "fixed")
 }
 
 // excludes reports whether the bounds of rules exclude the values between them.
@@ -154,15 +150,20 @@ func (d *deriver) literal(fd protoreflect.FieldDescriptor, v protoreflect.Value)
 		}
 		return fmt.Sprint(x)
 	case float32, float64:
-		if math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0) {
-			return ""
-		}
-		return strconv.FormatFloat(v.Float(), 'f', -1, bitsOf(fd.Kind()))
+		return finite(v.Float(), bitsOf(fd.Kind()))
 	case []byte:
 		return ""
 	default:
 		return fmt.Sprint(x)
 	}
+}
+
+// finite is a floating-point number in YAML and CEL, empty if it has no digits.
+func finite(f float64, bits int) string {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(f, 'f', -1, bits)
 }
 
 // enumName is the name of a number of the enum, in YAML. It is empty if the number has none.
@@ -195,16 +196,28 @@ func nanoseconds(m protoreflect.Message) *big.Int {
 func (d *deriver) size(kind string, n uint64, name string) {
 	side, unit, bound := strings.Cut(kind, "_")
 	switch huge := n > math.MaxInt; {
-	case !bound && huge, side == "min" && huge:
+	case side == "max" && huge: // no constraint
+	case huge:
 		d.skip(name, n)
-	case side == "max" && huge, side == "min" && n == 0: // no constraint
-	case bound:
-		d.add(fmt.Sprintf("%s_%s: %d", side, unit, n))
-	case n == 0:
-		d.add("max_" + kind + ": 0")
-	default:
-		d.add(fmt.Sprintf("min_%s: %d, max_%s: %d", kind, n, kind, n))
+	case !bound:
+		d.add(sizes(kind, int(n), int(n)))
+	case side == "max":
+		d.add(sizes(unit, 0, int(n)))
+	case n > 0:
+		d.add(sizes(unit, int(n), -1))
 	}
+}
+
+// sizes is the rule that a size is between two numbers. It is empty if there is no limit. A maximum of -1 is none.
+func sizes(unit string, least, most int) string {
+	var bounds []string
+	if least > 0 {
+		bounds = append(bounds, fmt.Sprintf("min_%s: %d", unit, least))
+	}
+	if most >= 0 {
+		bounds = append(bounds, fmt.Sprintf("max_%s: %d", unit, most))
+	}
+	return strings.Join(bounds, ", ")
 }
 
 // comparable reports whether a rule can compare the elements of the field.

@@ -2,9 +2,7 @@ package annotation
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -88,11 +86,8 @@ func celConstant(v protoreflect.Value) string {
 	case uint32, uint64:
 		return fmt.Sprintf("%du", x)
 	case float32, float64:
-		if math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0) {
-			return ""
-		}
-		text := strconv.FormatFloat(v.Float(), 'f', -1, 64)
-		if !strings.Contains(text, ".") {
+		text := finite(v.Float(), 64)
+		if text != "" && !strings.Contains(text, ".") {
 			text += ".0"
 		}
 		return text
