@@ -81,7 +81,7 @@ func (s source) own(m *protogen.Message, x Index, path []string, present string)
 	var out []Rule
 	whole := &deriver{index: x, why: s.why, at: strings.Join(path, "."), message: m, path: path, present: present}
 	if rules := whole.options(s.rules(m.Desc.Options(), x)); rules != nil {
-		whole.messageRules(rules)
+		whole.fieldRules(rules)
 	}
 	for _, f := range m.Fields {
 		d := newDeriver(x, s.why, f, path, present)
@@ -144,31 +144,26 @@ func (s source) annotates(m *protogen.Message, x Index, seen map[*protogen.Messa
 	})
 }
 
-// skipped reports whether the library does not check the message of a field: if an option says so, also for the elements,
-// or is about another type, as `any` for a message.
+// skipped reports whether the library does not check the message of a field.
 func (s source) skipped(f *protogen.Field, x Index) bool {
 	rules := s.fieldRules(f, x)
-	if rules == nil {
-		return false
-	}
+	return rules != nil && skips(rules)
+}
+
+// skips reports whether the rules of a field are not about its message: if an option says so, also for the elements, or is
+// about another type, as `any` for a message.
+func skips(rules protoreflect.Message) bool {
 	skip := ignoreOf(rules) == ignoreAlways
-	var visit func(rules protoreflect.Message)
-	visit = func(rules protoreflect.Message) {
-		each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
-			switch name {
-			case "items", "values":
-				skip = skip || ignoreOf(v.Message()) == ignoreAlways
-				visit(v.Message())
-			case "repeated", "map", "message":
-				visit(v.Message())
-			case "skip":
-				skip = skip || v.Bool()
-			case "any":
-				skip = true
-			}
-		})
-	}
-	visit(rules)
+	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
+		switch name {
+		case "repeated", "items", "map", "values", "message":
+			skip = skip || skips(v.Message())
+		case "skip":
+			skip = skip || v.Bool()
+		case "any":
+			skip = true
+		}
+	})
 	return skip
 }
 
@@ -295,7 +290,7 @@ func each(m protoreflect.Message, f func(name string, fd protoreflect.FieldDescr
 	}
 }
 
-// fieldRules derives the rules of one FieldRules message.
+// fieldRules derives the rules of one FieldRules message, or of one MessageRules message.
 func (d *deriver) fieldRules(rules protoreflect.Message) {
 	switch ignore := ignoreOf(rules); ignore {
 	case ignoreZero, ignoreDefault:
@@ -307,7 +302,7 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
 		d.option = outer + name
 		switch {
-		case name == "ignore":
+		case name == "ignore", name == "disabled":
 		case name == "required":
 			if v.Bool() {
 				d.add("required: true")
@@ -316,7 +311,11 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 			for i := range v.List().Len() {
 				d.expression("cel", celText(v.List().Get(i)))
 			}
-		case fd.Message() != nil && !fd.IsList():
+		case name == "oneof" && d.field == nil:
+			for i := range v.List().Len() {
+				d.messageOneof(v.List().Get(i).Message())
+			}
+		case fd.Message() != nil && !fd.IsList() && d.field != nil:
 			d.typeRules(v.Message())
 		default:
 			d.skip(name, v)
@@ -341,27 +340,6 @@ func ignoreOf(rules protoreflect.Message) protoreflect.EnumNumber {
 		return 0
 	}
 	return rules.Get(f).Enum()
-}
-
-// messageRules derives the rules of a message as a whole.
-func (d *deriver) messageRules(rules protoreflect.Message) {
-	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
-		switch d.option = name; name {
-		case "cel", "cel_expression":
-			for i := range v.List().Len() {
-				d.expression("cel", celText(v.List().Get(i)))
-			}
-		case "oneof":
-			for i := range v.List().Len() {
-				d.messageOneof(v.List().Get(i).Message())
-			}
-		case "disabled":
-		default:
-			d.skip(name, v)
-		}
-	})
-	d.option = "the option"
-	d.undeclared(rules)
 }
 
 // messageOneof derives the rule that one of some fields has a value. They have no other rules while they have none.
@@ -442,17 +420,22 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 			d.add("matches: " + strconv.Quote(pattern))
 		}
 	case name == "items":
-		inner := *d
-		inner.option += "."
-		inner.element, inner.empty, inner.zero, inner.out = true, false, false, nil
-		inner.fieldRules(v.Message())
-		d.out = append(d.out, inner.out...)
+		d.elementRules(d.field, d.at, v)
 	case d.field.Desc.IsMap() && (name == "keys" || name == "values"):
 		part := d.field.Message.Fields[map[string]int{"keys": 0, "values": 1}[name]]
-		inner := deriver{index: d.index, why: d.why, option: d.option + ".", message: d.message, path: d.path, field: part, at: d.at + "." + string(part.Desc.Name()), present: d.present, enum: part.Enum, element: true}
-		inner.fieldRules(v.Message())
-		d.out = append(d.out, inner.out...)
+		d.elementRules(part, d.at+"."+string(part.Desc.Name()), v)
 	default:
 		d.skip(name, v)
 	}
+}
+
+// elementRules derives the rules about the elements of a list, or about the keys or values of a map. of is the field with
+// their type.
+func (d *deriver) elementRules(of *protogen.Field, at string, rules protoreflect.Value) {
+	inner := *d
+	inner.option += "."
+	inner.field, inner.at, inner.enum, inner.list = of, at, of.Enum, of.Desc.IsList()
+	inner.element, inner.empty, inner.zero, inner.out = true, false, false, nil
+	inner.fieldRules(rules.Message())
+	d.out = append(d.out, inner.out...)
 }

@@ -103,8 +103,6 @@ func fieldsOf(f *protogen.Field) []*protogen.Field {
 	return f.Message.Fields
 }
 
-// elementValues are values to try for the elements of a list, or for the keys or values of a map. The first
-// one fulfils all rules about them if any does.
 // keyText returns the text of a map's key in JSON, or another one for each n. There are only two bools.
 func keyText(key any, n int) string {
 	switch key := key.(type) {
@@ -116,6 +114,8 @@ func keyText(key any, n int) string {
 	return strings.Repeat(fmt.Sprint(key), n+1)
 }
 
+// elementValues are values to try for the elements of a list, or for the keys or values of a map. The first
+// one fulfils all rules about them if any does.
 func elementValues(f *protogen.Field, checks []*model.Check) []any {
 	about := slice.Filter(checks, func(c *model.Check) bool { return c.Elements && c.Path.Leaf() == f })
 	out := slices.DeleteFunc(scalars(f, about), func(x any) bool { return !element(f, x).IsValid() })

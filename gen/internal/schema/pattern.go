@@ -45,7 +45,7 @@ func sample(re *syntax.Regexp, more int) string {
 		return string(plain(re.Rune))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return "a"
-	case syntax.OpCapture:
+	case syntax.OpCapture, syntax.OpAlternate:
 		return inner(1)
 	case syntax.OpStar:
 		return inner(more)
@@ -62,8 +62,6 @@ func sample(re *syntax.Regexp, more int) string {
 			out.WriteString(sample(part, more))
 		}
 		return out.String()
-	case syntax.OpAlternate:
-		return inner(1)
 	default: // OpQuest, and those without text
 		return ""
 	}

@@ -151,16 +151,14 @@ func jsonValue(l model.Literal) (any, bool) {
 
 // jsonValues returns all spellings of a literal in JSON.
 func jsonValues(l model.Literal) ([]any, bool) {
-	if v, ok := l.Value.(*protogen.EnumValue); ok {
+	switch v := l.Value.(type) {
+	case *protogen.EnumValue:
 		return enumValues(v.Parent, int32(v.Desc.Number())), true
+	case int64, uint64:
+		return []any{v, l.Text}, true // 64-bit numbers are quoted
 	}
 	v, ok := jsonValue(l)
-	values := []any{v}
-	switch v.(type) {
-	case int64, uint64:
-		values = append(values, l.Text) // 64-bit numbers are quoted
-	}
-	return values, ok
+	return []any{v}, ok
 }
 
 // JSON returns all spellings of literals in JSON. It is false if they have too many.

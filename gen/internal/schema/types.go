@@ -110,24 +110,17 @@ func wellKnown(m *protogen.Message) object {
 	if m.Desc.ParentFile().Package() != "google.protobuf" {
 		return nil
 	}
-	switch m.Desc.Name() {
-	case "Any":
-		return object{"type": "object", "properties": object{"@type": object{"type": "string"}}}
-	case "Duration":
-		return object{"type": "string", "pattern": `^-?[0-9]+(\.[0-9]{1,9})?s$`}
-	case "Timestamp":
-		return object{"type": "string", "format": "date-time"}
-	case "FieldMask":
-		return object{"type": "string"}
-	case "Struct":
-		return object{"type": "object"}
-	case "Value":
-		return object{}
-	case "ListValue":
-		return object{"type": "array"}
+	forms := map[protoreflect.Name]object{
+		"Any":       {"type": "object", "properties": object{"@type": object{"type": "string"}}},
+		"Duration":  {"type": "string", "pattern": `^-?[0-9]+(\.[0-9]{1,9})?s$`},
+		"Timestamp": {"type": "string", "format": "date-time"},
+		"FieldMask": {"type": "string"},
+		"Struct":    {"type": "object"},
+		"Value":     {},
+		"ListValue": {"type": "array"},
 	}
-	if m.Desc.ParentFile().Path() == "google/protobuf/wrappers.proto" {
+	if model.IsWrapper(m) {
 		return scalar(m.Fields[0].Desc.Kind())
 	}
-	return nil
+	return forms[m.Desc.Name()]
 }

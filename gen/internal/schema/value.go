@@ -164,7 +164,7 @@ func keeps(key string, limit, x any) (ok, known bool) {
 	case "minLength", "maxLength":
 		x = utf8.RuneCountInString(text)
 	case "minBytes", "maxBytes":
-		x = size(x)
+		x = len(fmt.Sprintf("%s", x)) // of a text, or of bytes
 	}
 	switch key {
 	case "pattern":
@@ -188,13 +188,4 @@ func keeps(key string, limit, x any) (ok, known bool) {
 		return !ok, known
 	}
 	return false, false
-}
-
-// size is the number of bytes of a text or of bytes.
-func size(x any) int {
-	if b, ok := x.([]byte); ok {
-		return len(b)
-	}
-	text, _ := x.(string)
-	return len(text)
 }
