@@ -23,20 +23,22 @@ import (
 
 // module is the Go module of a folder.
 type module struct {
-	root string // its folder; empty if there is none
-	path string
+	root       string // its folder; empty if there is none
+	path       string
+	importPath string // of the package in the folder
 }
 
 // moduleOf finds the go.mod above a folder.
 func moduleOf(dir string) (module, error) {
-	dir, err := filepath.Abs(dir)
+	folder, err := filepath.Abs(dir)
 	if err != nil {
 		return module{}, fmt.Errorf("gen: %w", err)
 	}
-	for {
+	for dir := folder; ; {
 		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil {
-			return module{root: dir, path: modfile.ModulePath(data)}, nil
+			name := modfile.ModulePath(data)
+			return module{dir, name, path.Join(name, filepath.ToSlash(strings.TrimPrefix(folder, dir)))}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return module{}, fmt.Errorf("gen: %w", err)
@@ -47,20 +49,6 @@ func moduleOf(dir string) (module, error) {
 		}
 		dir = parent
 	}
-}
-
-// importPath returns the import path of the package in a folder of the module, or ""
-// without a module.
-func (m module) importPath(dir string) string {
-	abs, err := filepath.Abs(dir)
-	if err != nil || m.root == "" {
-		return ""
-	}
-	rel, err := filepath.Rel(m.root, abs)
-	if err != nil {
-		return ""
-	}
-	return path.Join(m.path, filepath.ToSlash(rel))
 }
 
 // packageName returns the name of the Go package in a folder. It reads the hand-written

@@ -64,6 +64,7 @@ type unit struct {
 	tree   *descriptor.Descriptor
 	module module
 	index  *protoindex.Index
+	err    error // of the creation of the result
 }
 
 // Generate returns the files of all descriptors, or none. A [diag.Errors] lists errors in
@@ -94,7 +95,7 @@ func eachModel[T any](ctx context.Context, in Input, create func(*unit, *model.P
 	if err != nil {
 		return nil, err
 	}
-	results, failures := make([]T, len(units)), make([]error, len(units))
+	results := make([]T, len(units))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, u := range units {
@@ -103,26 +104,24 @@ func eachModel[T any](ctx context.Context, in Input, create func(*unit, *model.P
 		}
 		group.Go(func() error {
 			if pkg := u.resolve(); u.bag.Len() == 0 {
-				results[i], failures[i] = create(u, pkg)
+				results[i], u.err = create(u, pkg)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	if err := conclude(in, units, failures); err != nil {
+	_ = group.Wait() // conclude returns the errors, in the order of the descriptors
+	if err := conclude(in, units); err != nil {
 		return nil, err
 	}
 	return results, nil
 }
 
 // conclude passes warnings on, and returns the errors in the descriptors or else the first failure.
-func conclude(in Input, units []*unit, failures []error) error {
+func conclude(in Input, units []*unit) error {
 	var faults diag.Errors
-	for i, u := range units {
-		if failures[i] != nil {
-			return fmt.Errorf("gen: %s: %w", u.in.Path, failures[i])
+	for _, u := range units {
+		if u.err != nil {
+			return fmt.Errorf("gen: %s: %w", u.in.Path, u.err)
 		}
 		if warnings := u.bag.Warnings(); in.Warn != nil && u.bag.Len() == 0 && len(warnings) > 0 {
 			in.Warn(warnings)
@@ -192,7 +191,7 @@ func (u *unit) resolve() *model.Package {
 // emit returns the files of one descriptor.
 func (u *unit) emit(pkg *model.Package) ([]File, error) {
 	dir := filepath.Dir(u.in.Path)
-	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})
+	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath})
 	if unknown, ok := errors.AsType[*emit.UnknownPackageError](err); ok {
 		at := cmp.Or(pkg.FirstUse(unknown.Proto), u.tree.Resource.Message.Pos)
 		u.bag.AddHint(at, diag.NoGoPackage, "name the package in the key `go` of a struct with `message`", "%v", unknown)

@@ -69,11 +69,6 @@ func oddBreak(data []byte) (diag.Pos, bool) {
 	return diag.Pos{Line: strings.Count(before, "\n") + 1, Column: i - strings.LastIndexByte(before, '\n')}, true
 }
 
-var (
-	errEmpty = errors.New("the descriptor is empty")
-	errMore  = errors.New("the descriptor has more than one YAML document")
-)
-
 // document reads the one document that data must be.
 func document(data []byte) (*yaml.Node, error) {
 	var docs []yaml.Node
@@ -82,9 +77,9 @@ func document(data []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, err
 	case len(docs) > 1:
-		return nil, errMore
+		return nil, errors.New("the descriptor has more than one YAML document")
 	case len(docs) == 0 || docs[0].Kind != yaml.DocumentNode || len(docs[0].Content) != 1:
-		return nil, errEmpty
+		return nil, errors.New("the descriptor is empty")
 	}
 	return &docs[0], nil
 }

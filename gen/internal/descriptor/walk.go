@@ -165,16 +165,9 @@ func field(v reflect.Value, key string) reflect.Value {
 
 // describe describes a node for error messages.
 func describe(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias, which descriptors cannot have"
-	default:
-		tag := n.ShortTag()
-		scalars := map[string]string{"!!null": "empty", "!!bool": "a bool", "!!int": "a number", "!!float": "a number", "!!str": "text"}
-		return cmp.Or(scalars[tag], "tagged "+tag)
+	kinds := map[yaml.Kind]string{
+		yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias, which descriptors cannot have",
 	}
+	scalars := map[string]string{"!!null": "empty", "!!bool": "a bool", "!!int": "a number", "!!float": "a number", "!!str": "text"}
+	return cmp.Or(kinds[n.Kind], scalars[n.ShortTag()], "tagged "+n.ShortTag())
 }

@@ -96,24 +96,26 @@ func Messages(d *descriptor.Descriptor) []protoindex.Want {
 			wants[i].GoPackage = cmp.Or(wants[i].GoPackage, goPath.Value)
 		}
 	}
-	var fields func([]descriptor.Field)
-	fields = func(list []descriptor.Field) {
-		for _, f := range list {
-			add(f.Any, f.Go)
-			for _, c := range f.Oneof {
-				add(c.Any, c.Go)
-				fields(c.Fields)
-			}
-		}
-	}
-	fields(d.Fields)
+	inAny := func(f descriptor.Field) { add(f.Any, f.Go) }
+	walk(d.Fields, inAny)
 	for _, s := range d.Structs {
 		if s.Go.Given() { // otherwise the message is reached by a field
 			add(s.Message, s.Go)
 		}
-		fields(s.Fields)
+		walk(s.Fields, inAny)
 	}
 	return wants
+}
+
+// walk calls visit for fields, for the cases in them, and for the fields of those.
+func walk(fields []descriptor.Field, visit func(descriptor.Field)) {
+	for _, f := range fields {
+		visit(f)
+		for _, c := range f.Oneof {
+			visit(descriptor.Field{Any: c.Any, Go: c.Go, Struct: c.Struct})
+			walk(c.Fields, visit)
+		}
+	}
 }
 
 // message finds a message of the index. goPath is the key that names its Go package.
@@ -168,11 +170,7 @@ func (b *builder) nameField(t descriptor.Text) {
 
 // use is the struct of the given name, made of m.
 func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
-	decl := b.declared(t.Value)
-	if decl == nil {
-		names := slice.Map(b.desc.Structs, func(s descriptor.Struct) string { return s.Name.Value })
-		panic(b.fault(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value))
-	}
+	decl := b.declared(t)
 	full := string(m.Desc.FullName())
 	s, ok := b.structs[t.Value]
 	if !ok {
@@ -189,14 +187,12 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
 	return s
 }
 
-// declared is the declaration of the struct of the given name, nil if there is none.
-func (b *builder) declared(name string) *descriptor.Struct {
-	for i := range b.desc.Structs {
-		if b.desc.Structs[i].Name.Value == name {
-			return &b.desc.Structs[i]
-		}
-	}
-	return nil
+// declared is the declaration of a struct.
+func (b *builder) declared(t descriptor.Text) *descriptor.Struct {
+	names := slice.Map(b.desc.Structs, func(s descriptor.Struct) string { return s.Name.Value })
+	i := slices.Index(names, t.Value)
+	b.requireHint(i >= 0, t, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value)
+	return &b.desc.Structs[i]
 }
 
 // fill builds the fields of a struct and its other declarations.
@@ -218,20 +214,18 @@ func (b *builder) fill(w waiting) {
 // unused notes structs that no other struct and not the update mentions.
 func (b *builder) unused() {
 	for i, s := range b.desc.Structs {
-		used := mentions(b.desc.Fields, s.Name.Value)
+		used := false
+		mention := func(f descriptor.Field) {
+			used = used || f.Struct.Value == s.Name.Value || f.Each.Value == s.Name.Value
+		}
+		walk(b.desc.Fields, mention)
 		for j, other := range b.desc.Structs {
-			used = used || i != j && mentions(other.Fields, s.Name.Value)
+			if i != j {
+				walk(other.Fields, mention)
+			}
 		}
 		if !used {
 			b.bag.Add(s.Name.Pos, diag.UnusedStruct, "nothing uses struct %s", s.Name.Value)
 		}
 	}
-}
-
-func mentions(fields []descriptor.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f descriptor.Field) bool {
-		return f.Struct.Value == name || f.Each.Value == name || slices.ContainsFunc(f.Oneof, func(c descriptor.Case) bool {
-			return c.Struct.Value == name || mentions(c.Fields, name)
-		})
-	})
 }

@@ -152,8 +152,8 @@ func (b *builder) clashes() {
 			}
 		}
 	}
-	for i, s := range b.pkg.Picks {
-		d.add(b.pkg.pickPos[i], "the function that picks an element", s.Pick.Func)
+	for _, s := range b.pkg.Picks {
+		d.add(s.Pick.Pos, "the function that picks an element", s.Pick.Func)
 	}
 	taken := Names{"validateUpdate": true} // of the rules about Go fields
 	for _, s := range b.pkg.All() {

@@ -54,7 +54,7 @@ func (b *builder) fieldPaths(s *Struct, d *descriptor.Field) []Path {
 func (b *builder) pick(s *Struct, t descriptor.Text, p Path, d *descriptor.Field) Path {
 	m := p.Message()
 	b.require(p.ToList() && !p.ManyInside() && m != nil, t, diag.WrongShape, "pick needs a repeated message, but %s is not one", t.Value)
-	pick := &Pick{Func: "pick" + strings.TrimPrefix(s.Name, updateName) + d.Name.Value}
+	pick := &Pick{Pos: d.Name.Pos, Func: "pick" + strings.TrimPrefix(s.Name, updateName) + d.Name.Value}
 	for _, pair := range d.Pick.Equals {
 		test := b.equals(pair, m)
 		b.single(pair.Key, test.Path)
@@ -62,7 +62,6 @@ func (b *builder) pick(s *Struct, t descriptor.Text, p Path, d *descriptor.Field
 	}
 	p.Steps[len(p.Steps)-1].Pick = pick
 	b.pkg.Picks = append(b.pkg.Picks, p.Last())
-	b.pkg.pickPos = append(b.pkg.pickPos, d.Name.Pos)
 	if d.Then.Given() {
 		p.Steps = append(p.Steps, b.fieldPath(d.Then, m).Steps...)
 	}
@@ -155,8 +154,7 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) Value {
 
 // notKept checks that a struct is not declared with a keep_if.
 func (b *builder) notKept(name descriptor.Text) {
-	decl := b.declared(name.Value)
-	b.require(decl == nil || decl.KeepIf == nil, name, diag.BadKeep, "struct %s has a keep_if, but only `each` can drop elements", name.Value)
+	b.require(b.declared(name).KeepIf == nil, name, diag.BadKeep, "struct %s has a keep_if, but only `each` can drop elements", name.Value)
 }
 
 func (b *builder) inline(f *Field, d *descriptor.Field) Value {

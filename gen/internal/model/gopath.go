@@ -71,14 +71,10 @@ func (b *builder) goPath(t descriptor.Text, s *Struct) GoPath {
 }
 
 func (b *builder) goCase(t descriptor.Text, o *Oneof, name string) *Case {
-	var names []string
-	for _, c := range o.Cases {
-		if c.Type == name && c.Struct != nil {
-			return c
-		}
-		names = append(names, c.Type)
-	}
-	panic(b.fault(t.Pos, diag.UnknownField, diag.Suggest(name, names), "%s has no case %q that is a struct", o.Name, name))
+	i := slices.IndexFunc(o.Cases, func(c *Case) bool { return c.Type == name && c.Struct != nil })
+	names := slice.Map(o.Cases, func(c *Case) string { return c.Type })
+	b.requireHint(i >= 0, t, diag.UnknownField, diag.Suggest(name, names), "%s has no case %q that is a struct", o.Name, name)
+	return o.Cases[i]
 }
 
 // refs marks the fields that name other resources.

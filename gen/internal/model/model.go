@@ -39,8 +39,6 @@ type Package struct {
 
 	// GoName is the name of a Go package of messages, by its import path.
 	GoName func(importPath string) (string, bool)
-
-	pickPos []diag.Pos
 }
 
 // All returns the update and all other structs.

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/compiler/protogen"
 
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
@@ -26,6 +27,7 @@ type Step struct {
 
 // Pick chooses one element of a repeated message.
 type Pick struct {
+	diag.Pos
 	Func  string // the name of the function that does
 	Tests []Test
 }

@@ -131,20 +131,16 @@ func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descri
 		}
 		from, unexpressed := b.annotations(m, d.From.Pos, annotation.AllDepth)
 		if len(from) == 0 {
-			b.bag.AddHint(d.From.Pos, diag.RuleKind, without(unexpressed), "%s has no annotations that become rules", Short(m))
+			hint := ""
+			if len(unexpressed) > 0 {
+				hint = "remove it, and check by hooks: " + unexpressed[0].Comment
+			}
+			b.bag.AddHint(d.From.Pos, diag.RuleKind, hint, "%s has no annotations that become rules", Short(m))
 		}
 		b.unexpressed(&d, unexpressed)
 		out = append(out, from...)
 	}
 	return out
-}
-
-// without is a hint about annotations that no rule expresses.
-func without(unexpressed []annotation.Rule) string {
-	if len(unexpressed) == 0 {
-		return ""
-	}
-	return "remove it, and check by hooks: " + unexpressed[0].Comment
 }
 
 // unexpressed warns about annotations that no rule expresses, unless the rule names their paths.

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -55,10 +53,8 @@ type goPackage struct {
 	Name       string
 	GoFiles    []string
 	Standard   bool
-	Error      *listError
+	Error      *struct{ Err string }
 }
-
-type listError struct{ Err string }
 
 // problem returns the toolchain's error about a package on one line, with the command to
 // run. If go.sum lacks the module of the package, the toolchain suggests downloading it.
@@ -84,14 +80,12 @@ func list(ctx context.Context, dir string, paths []string) ([]goPackage, error) 
 		return nil, fmt.Errorf("protoindex: go list in %s: %w: %s", dir, err, strings.TrimSpace(stderr.String()))
 	}
 	var packages []goPackage
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p goPackage
-		switch err := dec.Decode(&p); {
-		case errors.Is(err, io.EOF):
-			return packages, nil
-		case err != nil:
+		if err := dec.Decode(&p); err != nil {
 			return nil, fmt.Errorf("protoindex: go list: %w", err)
 		}
 		packages = append(packages, p)
 	}
+	return packages, nil
 }
