@@ -23,7 +23,7 @@ func (in Input) ResourceSchema(ctx context.Context) ([]byte, error) {
 // Pages returns a page in Markdown for the type of each descriptor. The pages are files of the given
 // folder, with the names of the packages. It returns the same errors as [Generate].
 func (in Input) Pages(ctx context.Context, folder string) ([]File, error) {
-	files, err := eachModel(ctx, in, func(u *unit, pkg *model.Package) (File, error) {
+	return eachModel(ctx, in, func(u *unit, pkg *model.Package) (File, error) {
 		rel, err := filepath.Rel(folder, filepath.Dir(u.in.Path))
 		if err != nil {
 			return File{}, err
@@ -31,8 +31,4 @@ func (in Input) Pages(ctx context.Context, folder string) ([]File, error) {
 		page, err := emit.Page(pkg, filepath.ToSlash(rel))
 		return File{Path: filepath.Join(folder, pkg.Name+".md"), Data: page}, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return files, nil
 }

@@ -190,11 +190,8 @@ func (d *deriver) either(text string) string {
 		if len(m) == 0 || m[1] != "this" || m[2] != "==" {
 			return ""
 		}
-		value := m[3] + m[4]
-		if d.enum != nil {
-			value = d.enumName(value)
-		}
-		if value == "" || !d.comparesExactly("==", value) {
+		value, ok := strings.CutPrefix(d.compared(m[1], m[2], m[3]+m[4]), "in: ")
+		if !ok {
 			return ""
 		}
 		values = append(values, value)

@@ -96,12 +96,9 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 
 // either joins words in quotes to `"a", "b" or "c"`.
 func either(words []string, quote string) string {
+	quoted := slice.Map(words, func(word string) string { return quote + word + quote })
 	last := len(words) - 1
-	text := quote + words[last] + quote
-	if last > 0 {
-		text = quote + strings.Join(words[:last], quote+", "+quote) + quote + " or " + text
-	}
-	return text
+	return strings.TrimPrefix(strings.Join(quoted[:last], ", ")+" or "+quoted[last], " or ")
 }
 
 // empty reports whether a value is missing, for example because all lines of a list are

@@ -21,9 +21,8 @@ const updateName = "Update"
 // A builder builds a package from a descriptor. It builds a struct when a field first uses
 // it, because that use determines its message.
 type builder struct {
+	Rules
 	bag     *diag.Bag
-	kinds   []RuleKind
-	parse   func(texts []string, at diag.Pos, bag *diag.Bag) []descriptor.Rule
 	index   *protoindex.Index
 	desc    *descriptor.Descriptor
 	pkg     *Package
@@ -44,7 +43,7 @@ type waiting struct {
 // name. Faults are noted in bag; the model is of use only where there were none.
 func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex.Index, bag *diag.Bag) *Package {
 	b := &builder{
-		bag: bag, kinds: rules.Kinds, parse: rules.Parse, index: index, desc: d,
+		Rules: rules, bag: bag, index: index, desc: d,
 		pkg: &Package{
 			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
 			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value, Uses: make(Uses),

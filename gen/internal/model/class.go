@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -40,12 +39,6 @@ func (c Class) String() string {
 		"a oneof", "a bool", "an int32", "an int64", "a uint32", "a uint64", "a float", "a double", "a string", "bytes",
 		"an enum", "a Duration", "a Timestamp", "a Struct", "a Value", "a ListValue", "an Any", "a map", "a message",
 	}[c]
-}
-
-// name is the class without its article.
-func (c Class) name() string {
-	_, name, _ := strings.Cut(c.String(), " ")
-	return name
 }
 
 // Number reports whether values of the class are ordered numbers.

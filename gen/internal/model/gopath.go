@@ -94,7 +94,7 @@ func (b *builder) refs(refs []descriptor.Ref) {
 // name. Other packages are not read.
 func (b *builder) refTarget(t descriptor.Text) {
 	names := b.index.Names()
-	if _, err := b.index.Message(t.Value); err == nil || slices.Contains(names, t.Value) {
+	if slices.Contains(names, t.Value) {
 		return
 	}
 	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]

@@ -230,7 +230,7 @@ func (b *builder) annotations(m *protogen.Message, at diag.Pos, depth int) (rule
 			b.pkg.Unruled = append(b.pkg.Unruled, r.Comment)
 		}
 	}
-	rules = b.parse(texts, at, b.bag)
+	rules = b.Parse(texts, at, b.bag)
 	for i := range rules {
 		rules[i].Origin = origins[i]
 	}
@@ -274,7 +274,7 @@ func (b *builder) ruleKind(d *descriptor.Rule) RuleKind {
 	var found []RuleKind
 	var taken []string // keys that are arguments of a kind that was found
 	given := func(k descriptor.Key) bool { return d.List(k.Name) != nil }
-	for _, k := range b.kinds {
+	for _, k := range b.Kinds {
 		if slices.ContainsFunc(k.Keys, given) {
 			found, taken = append(found, k), append(taken, k.Takes...)
 		}

@@ -51,24 +51,15 @@ func descriptorsIn(src []byte) []*descriptorpb.FileDescriptorProto {
 		return nil
 	}
 	var out []*descriptorpb.FileDescriptorProto
-	for _, d := range f.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok {
+	for n := range ast.Preorder(f) {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || len(v.Names) != 1 || len(v.Values) != 1 || !strings.HasSuffix(v.Names[0].Name, rawSuffix) {
 			continue
 		}
-		for _, s := range g.Specs {
-			v, ok := s.(*ast.ValueSpec)
-			if !ok || len(v.Names) != 1 || len(v.Values) != 1 || !strings.HasSuffix(v.Names[0].Name, rawSuffix) {
-				continue
-			}
-			raw, err := evaluate(nil, v.Values[0])
-			if err != nil {
-				continue
-			}
-			fd := new(descriptorpb.FileDescriptorProto)
-			if err := proto.Unmarshal(raw, fd); err == nil && fd.GetName() != "" {
-				out = append(out, fd)
-			}
+		raw, err := evaluate(nil, v.Values[0])
+		fd := new(descriptorpb.FileDescriptorProto)
+		if err == nil && proto.Unmarshal(raw, fd) == nil && fd.GetName() != "" {
+			out = append(out, fd)
 		}
 	}
 	return out
@@ -90,14 +81,9 @@ func evaluate(b []byte, e ast.Expr) ([]byte, error) {
 			return evaluate(b, e.Args[0])
 		}
 	case *ast.BinaryExpr:
-		if e.Op != token.ADD {
-			return nil, errNotConstant
+		if b, err := evaluate(b, e.X); err == nil && e.Op == token.ADD {
+			return evaluate(b, e.Y)
 		}
-		b, err := evaluate(b, e.X)
-		if err != nil {
-			return nil, err
-		}
-		return evaluate(b, e.Y)
 	case *ast.CompositeLit:
 		for _, x := range e.Elts {
 			lit, ok := x.(*ast.BasicLit)

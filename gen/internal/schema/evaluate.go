@@ -9,7 +9,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
-	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A Violation is a rule that a resource breaks.
@@ -60,17 +59,6 @@ func (v *Verdict) check(broken Violation) {
 		v.Opaque = v.Opaque || there
 		return
 	}
-	if r, ok := c.Rule.(Choice); ok && r.MessageSchema() != nil {
-		set := slice.Filter(r.Members(), func(p model.Path) bool {
-			_, there := lookup(x.Message(), p)
-			return there
-		})
-		if len(set) != 1 {
-			broken.Text = strings.TrimPrefix(at+"; "+emit.RuleText(c), "; ")
-			v.Violations = append(v.Violations, broken)
-		}
-		return
-	}
 	if !c.Elements {
 		v.value(broken, x, there)
 		return
@@ -90,7 +78,7 @@ func (v *Verdict) value(broken Violation, x protoreflect.Value, there bool) {
 		v.Unknown = append(v.Unknown, c)
 	case !ok:
 		add := func(index string, x protoreflect.Value) {
-			broken.Text = at + index + shown(c, x, there) + "; " + emit.RuleText(c)
+			broken.Text = strings.TrimPrefix(at+index+shown(c, x, there)+"; "+emit.RuleText(c), "; ")
 			v.Violations = append(v.Violations, broken)
 		}
 		if s, _, _ := limitsOf(c); s["uniqueItems"] == nil {

@@ -58,23 +58,24 @@ func (w *writer) structure(s *model.Struct, at []model.Step, above []*model.Stru
 		w.scope(s.Rules, at, func(inner object) { w.all = append(w.all, inside(at, inner)) })
 	}
 	for _, f := range s.Fields {
-		for _, p := range f.Paths {
+		v, ok := f.Value.(model.StructOf)
+		// Otherwise, its rules are not checked, or depend on more than the message.
+		ruled := ok && v.Any == nil && f.When.Empty() && v.Struct.Keep == nil && v.Struct.Stop == nil
+		paths := f.Paths
+		if len(paths) == 0 {
+			paths = []model.Path{{From: s.Message}}
+		}
+		for _, p := range paths {
 			steps := slices.Concat(at, p.Steps)
-			if f.Default != nil && !picks(steps) {
+			if picks(steps) {
+				continue
+			}
+			if f.Default != nil {
 				if v, ok := jsonValue(*f.Default); ok {
 					w.all = append(w.all, below(steps, object{"default": v}, false))
 				}
 			}
-		}
-		v, ok := f.Value.(model.StructOf)
-		if !ok || v.Any != nil || !f.When.Empty() || v.Struct.Keep != nil || v.Struct.Stop != nil {
-			continue // its rules are not checked, or depend on more than the message
-		}
-		if len(f.Paths) == 0 {
-			w.structure(v.Struct, at, above)
-		}
-		for _, p := range f.Paths {
-			if steps := slices.Concat(at, p.Steps); !picks(steps) {
+			if ruled {
 				w.structure(v.Struct, steps, above)
 			}
 		}

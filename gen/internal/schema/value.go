@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // mostShown is the number of bytes of a text that a violation shows.
@@ -35,6 +36,13 @@ type Opaque interface{ Opaque() }
 func holds(c *model.Check, value protoreflect.Value, there bool) (ok, known bool) {
 	if r, is := c.Rule.(Presence); is {
 		return there == r.Present(), true
+	}
+	if r, is := c.Rule.(Choice); is && r.MessageSchema() != nil {
+		set := slice.Filter(r.Members(), func(p model.Path) bool {
+			_, there := lookup(value.Message(), p)
+			return there
+		})
+		return len(set) == 1, true
 	}
 	s, zero, ok := limitsOf(c)
 	if !ok {
