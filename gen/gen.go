@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -91,15 +90,14 @@ func eachModel[T any](ctx context.Context, in Input, create func(*unit, *model.P
 	if err != nil {
 		return nil, err
 	}
-	indexes, err := load(ctx, in, units)
-	if err != nil {
+	if err := load(ctx, in, units); err != nil {
 		return nil, err
 	}
 	results := make([]T, len(units))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, u := range units {
-		if u.index = indexes[u.module.root]; u.bag.Len() > 0 {
+		if u.bag.Len() > 0 {
 			continue
 		}
 		group.Go(func() error {
@@ -139,11 +137,11 @@ func parse(in []Descriptor) ([]*unit, error) {
 	var units []*unit
 	folders := make(map[string]string)
 	for _, d := range in {
-		u := &unit{in: d, bag: &diag.Bag{File: d.Path}}
-		var err error
-		if u.module, err = moduleOf(filepath.Dir(d.Path)); err != nil {
+		m, err := moduleOf(filepath.Dir(d.Path))
+		if err != nil {
 			return nil, err
 		}
+		u := &unit{in: d, bag: &diag.Bag{File: d.Path}, module: m}
 		u.tree = rule.Language().Parse(d.Data, u.bag)
 		if other, ok := folders[filepath.Dir(d.Path)]; ok {
 			u.bag.Add(diag.Pos{}, diag.NameClash, "%s generates its code into the same folder", other)
@@ -154,31 +152,23 @@ func parse(in []Descriptor) ([]*unit, error) {
 	return units, nil
 }
 
-// load builds one index for each module.
-func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.Index, error) {
+// load builds one index for each module, unless the input has one.
+func load(ctx context.Context, in Input, units []*unit) error {
 	indexes := make(map[string]*protoindex.Index)
-	configs := make(map[string]*protoindex.Config)
 	for _, u := range units {
 		root := u.module.root
-		if in.Index != nil {
-			indexes[root] = in.Index
-			continue
+		if in.Index == nil && indexes[root] == nil {
+			valid := slice.Filter(units, func(o *unit) bool { return o.module.root == root && o.bag.Len() == 0 })
+			wants := slice.FlatMap(valid, func(o *unit) []protoindex.Want { return model.Messages(o.tree) })
+			index, err := protoindex.Load(ctx, protoindex.Config{Dir: filepath.Dir(u.in.Path), Sets: in.Sets, Wants: wants})
+			if err != nil {
+				return fmt.Errorf("gen: %w", err)
+			}
+			indexes[root] = index
 		}
-		if configs[root] == nil {
-			configs[root] = &protoindex.Config{Dir: filepath.Dir(u.in.Path), Sets: in.Sets}
-		}
-		if u.bag.Len() == 0 {
-			configs[root].Wants = append(configs[root].Wants, model.Messages(u.tree)...)
-		}
+		u.index = cmp.Or(in.Index, indexes[root])
 	}
-	for _, root := range slices.Sorted(maps.Keys(configs)) {
-		index, err := protoindex.Load(ctx, *configs[root])
-		if err != nil {
-			return nil, fmt.Errorf("gen: %w", err)
-		}
-		indexes[root] = index
-	}
-	return indexes, nil
+	return nil
 }
 
 // resolve builds the model of a descriptor. It adds errors to the unit's bag.

@@ -103,7 +103,7 @@ func (d *deriver) memberExpressed(part string) bool {
 
 // compared is the rule that the field, or its size, compares with a constant. It is empty if there is none.
 func (d *deriver) compared(subject, operator, constant string) string {
-	if subject == "this" && d.enum != nil {
+	if subject == "this" && d.field.Enum != nil {
 		if constant = d.enumName(constant); constant == "" || operator != "==" && operator != "!=" {
 			return ""
 		}
@@ -115,11 +115,11 @@ func (d *deriver) compared(subject, operator, constant string) string {
 		return map[string]string{">=": "min", "<=": "max", ">": "above", "<": "below", "==": "in", "!=": "not_in"}[operator] + ": " + constant
 	}
 	n, err := strconv.Atoi(constant)
-	if err != nil || n < 0 || d.element && (d.list || d.field.Desc.Kind() != protoreflect.StringKind) {
+	if err != nil || n < 0 || d.element && (d.field.Desc.IsList() || d.field.Desc.Kind() != protoreflect.StringKind) {
 		return "" // the size of an element has no rule, unless it is a text
 	}
 	unit := "len"
-	if !d.list && (d.field.Desc.Kind() == protoreflect.StringKind || d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.StringValue") {
+	if !d.field.Desc.IsList() && (d.field.Desc.Kind() == protoreflect.StringKind || d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.StringValue") {
 		unit = "chars"
 	}
 	least, most := 0, -1 // no limits

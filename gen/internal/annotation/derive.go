@@ -172,7 +172,7 @@ func join(path []string, name string) string {
 }
 
 func newDeriver(x Index, why string, f *protogen.Field, path []string, present string) *deriver {
-	return &deriver{index: x, why: why, message: f.Parent, path: path, field: f, at: join(path, string(f.Desc.Name())), present: present, enum: f.Enum, list: f.Desc.IsList()}
+	return &deriver{index: x, why: why, message: f.Parent, path: path, field: f, at: join(path, string(f.Desc.Name())), present: present}
 }
 
 // A deriver derives the rules of one field, or of a message as a whole.
@@ -186,11 +186,9 @@ type deriver struct {
 	oneofs  []string          // the fields of the message that have no rules while they are empty
 	at      string
 	present string // the path of a message that may be absent
-	enum    *protogen.Enum
-	list    bool // the field is repeated
-	element bool // the rules are about its elements
-	empty   bool // an empty value has no rules
-	zero    bool // nor has a zero that is there, for which there is no condition
+	element bool   // the rules are about its elements
+	empty   bool   // an empty value has no rules
+	zero    bool   // nor has a zero that is there, for which there is no condition
 	out     []Rule
 }
 
@@ -434,7 +432,7 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 func (d *deriver) elementRules(of *protogen.Field, at string, rules protoreflect.Value) {
 	inner := *d
 	inner.option += "."
-	inner.field, inner.at, inner.enum, inner.list = of, at, of.Enum, of.Desc.IsList()
+	inner.field, inner.at = of, at
 	inner.element, inner.empty, inner.zero, inner.out = true, false, false, nil
 	inner.fieldRules(rules.Message())
 	d.out = append(d.out, inner.out...)

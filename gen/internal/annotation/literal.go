@@ -15,7 +15,8 @@ import (
 
 // typeRules derives the rules of one message such as UInt32Rules.
 func (d *deriver) typeRules(rules protoreflect.Message) {
-	var bounds, options []string
+	bounds := make(map[bool][]string) // by whether they exclude the limit
+	var options []string
 	if e := rules.Descriptor().Fields().ByName("ignore_empty"); e != nil && rules.Get(e).Bool() {
 		d.empty, d.zero = true, d.element || d.field.Desc.HasPresence()
 	}
@@ -29,7 +30,8 @@ func (d *deriver) typeRules(rules protoreflect.Message) {
 			ends = append(ends, fmt.Sprintf("%s = %v", name, shown(v)))
 		case key != "" && d.literal(fd, v) != "":
 			if options = append(options, name); key != "min" || d.literal(fd, v) != "0" || !unsigned(fd.Kind()) {
-				bounds = append(bounds, key+": "+d.literal(fd, v))
+				exclusive := name == "gt" || name == "lt"
+				bounds[exclusive] = append(bounds[exclusive], key+": "+d.literal(fd, v))
 			}
 		case name == "const" || name == "in" || name == "not_in":
 			d.values(name, fd, v)
@@ -45,14 +47,8 @@ func (d *deriver) typeRules(rules protoreflect.Message) {
 	if len(bounds) > 0 {
 		d.notNaN()
 	}
-	for _, kind := range []string{"min max", "above below"} {
-		var args []string
-		for _, b := range bounds {
-			if key, _, _ := strings.Cut(b, ":"); strings.Contains(kind, key) {
-				args = append(args, b)
-			}
-		}
-		if len(args) > 0 {
+	for _, exclusive := range []bool{false, true} {
+		if args := bounds[exclusive]; len(args) > 0 {
 			d.add(strings.Join(args, ", "))
 		}
 	}
@@ -145,7 +141,7 @@ func (d *deriver) literal(fd protoreflect.FieldDescriptor, v protoreflect.Value)
 	case string:
 		return strconv.Quote(x)
 	case int32:
-		if d.enum != nil {
+		if d.field.Enum != nil {
 			return d.enumName(strconv.Itoa(int(x)))
 		}
 		return fmt.Sprint(x)
@@ -168,7 +164,7 @@ func finite(f float64, bits int) string {
 
 // enumName is the name of a number of the enum, in YAML. It is empty if the number has none.
 func (d *deriver) enumName(number string) string {
-	for _, v := range d.enum.Values {
+	for _, v := range d.field.Enum.Values {
 		if strconv.Itoa(int(v.Desc.Number())) == number {
 			return word(string(v.Desc.Name()))
 		}

@@ -34,17 +34,14 @@ type Diagnostic struct {
 
 // String prints "file:line:column: message (hint) [code]".
 func (d Diagnostic) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d:%d: ", d.File, d.Line, d.Column)
+	warning, hint := "", ""
 	if d.Warning {
-		b.WriteString("warning: ")
+		warning = "warning: "
 	}
-	b.WriteString(d.Message)
 	if d.Hint != "" {
-		fmt.Fprintf(&b, " (%s)", d.Hint)
+		hint = " (" + d.Hint + ")"
 	}
-	fmt.Fprintf(&b, " [%s]", d.Code)
-	return b.String()
+	return fmt.Sprintf("%s:%d:%d: %s%s%s [%s]", d.File, d.Line, d.Column, warning, d.Message, hint, d.Code)
 }
 
 // Errors lists the errors in one or more descriptors. It prints one diagnostic per line.

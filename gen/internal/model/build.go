@@ -34,9 +34,8 @@ type builder struct {
 
 // waiting is a struct whose fields are still to be built.
 type waiting struct {
-	s      *Struct
-	fields []descriptor.Field
-	decl   *descriptor.Struct // nil: the update, or a case's own struct
+	s    *Struct
+	decl *descriptor.Struct
 }
 
 // Build makes the model of d, whose generated code goes into the Go package
@@ -60,11 +59,9 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 		bag.Add(s.Pos, diag.Conflict, "strict needs decoder: wire; decoder: message always checks every byte")
 	}
 	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: b.pkg.Message}
-	b.fill(waiting{s: b.pkg.Update, fields: d.Fields})
-	for len(b.waiting) > 0 {
-		next := b.waiting[0]
-		b.waiting = b.waiting[1:]
-		b.fill(next)
+	b.fill(b.pkg.Update, &descriptor.Struct{Fields: d.Fields})
+	for i := 0; i < len(b.waiting); i++ {
+		b.fill(b.waiting[i].s, b.waiting[i].decl)
 	}
 	b.unused()
 	b.recursion()
@@ -173,16 +170,24 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
 	full := string(m.Desc.FullName())
 	s, ok := b.structs[t.Value]
 	if !ok {
-		s = &Struct{Pos: decl.Name.Pos, Name: t.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos}
+		s = b.newStruct(decl, m)
 		b.structs[t.Value] = s
-		b.pkg.Structs = append(b.pkg.Structs, s)
-		b.waiting = append(b.waiting, waiting{s, decl.Fields, decl})
 		if want := cmp.Or(decl.Message.Value, full); want != full {
 			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared for %s, but this message is %s", s.Name, want, full)
 		}
 	} else if s.Message.Desc.FullName() != m.Desc.FullName() {
 		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is decoded from %s elsewhere, but this message is %s", s.Name, s.Message.Desc.FullName(), full)
 	}
+	return s
+}
+
+// newStruct is a struct of the package, made of m. Its fields are built later.
+func (b *builder) newStruct(decl *descriptor.Struct, m *protogen.Message) *Struct {
+	s := &Struct{
+		Pos: decl.Name.Pos, Name: decl.Name.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos,
+	}
+	b.pkg.Structs = append(b.pkg.Structs, s)
+	b.waiting = append(b.waiting, waiting{s, decl})
 	return s
 }
 
@@ -195,19 +200,16 @@ func (b *builder) declared(t descriptor.Text) *descriptor.Struct {
 }
 
 // fill builds the fields of a struct and its other declarations.
-func (b *builder) fill(w waiting) {
-	for i := range w.fields {
-		if !try(func() { w.s.Fields = append(w.s.Fields, b.field(w.s, &w.fields[i])) }) {
-			w.s.faulty = append(w.s.faulty, w.fields[i].Name.Value)
+func (b *builder) fill(s *Struct, decl *descriptor.Struct) {
+	for i := range decl.Fields {
+		if !try(func() { s.Fields = append(s.Fields, b.field(s, &decl.Fields[i])) }) {
+			s.faulty = append(s.faulty, decl.Fields[i].Name.Value)
 		}
 	}
-	b.fieldClashes(w.s, w.fields)
-	if w.decl == nil {
-		return
-	}
-	try(func() { w.s.Keep = b.keep(w.s, w.decl.KeepIf) })
-	try(func() { w.s.Stop = b.stop(w.s, w.decl.StopIf) })
-	b.rules(w.s, w.decl.Rules, nil)
+	b.fieldClashes(s, decl.Fields)
+	try(func() { s.Keep = b.keep(s, decl.KeepIf) })
+	try(func() { s.Stop = b.stop(s, decl.StopIf) })
+	b.rules(s, decl.Rules, nil)
 }
 
 // unused notes structs that no other struct and not the update mentions.

@@ -16,9 +16,7 @@ func (b *builder) field(s *Struct, d *descriptor.Field) *Field {
 		Pos: d.Name.Pos, Name: d.Name.Value, Doc: d.Doc.Value, Optional: d.Optional.Value, Hidden: d.Hidden.Value, Secret: d.Secret.Value,
 		Paths: b.fieldPaths(s, d),
 	}
-	for _, p := range f.Paths {
-		f.List = f.List || len(f.Paths) > 1 || p.Many()
-	}
+	f.List = len(f.Paths) > 1 || slices.ContainsFunc(f.Paths, Path.Many)
 	if len(f.Paths) > 0 && f.Paths[0].Class() == Map && !d.Hook.Given() {
 		b.requireHint(!f.List, d.From[0], diag.WrongShape, "write a hook", "%s has many maps, but a field holds one", d.From[0].Value)
 		f.Key = kindClass(f.Paths[0].Leaf().Message.Fields[0].Desc.Kind())

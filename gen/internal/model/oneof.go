@@ -98,9 +98,7 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) *Case {
 		c.Struct = b.use(d.Struct, m)
 		return c
 	}
-	c.Struct = &Struct{Pos: c.Pos, Name: c.Type, Doc: d.Doc.Value, Message: m}
-	b.pkg.Structs = append(b.pkg.Structs, c.Struct)
-	b.waiting = append(b.waiting, waiting{s: c.Struct, fields: d.Fields})
+	c.Struct = b.newStruct(&descriptor.Struct{Name: d.Case, Doc: d.Doc, Fields: d.Fields}, m)
 	return c
 }
 
