@@ -255,10 +255,7 @@ func shown(v any) any {
 	}
 	switch x := value.Interface().(type) {
 	case protoreflect.List:
-		texts := make([]string, x.Len())
-		for i := range texts {
-			texts[i] = fmt.Sprint(shown(x.Get(i)))
-		}
+		texts := slice.Map(elements(value), func(v protoreflect.Value) string { return fmt.Sprint(shown(v)) })
 		return "[" + strings.Join(texts, ", ") + "]"
 	case protoreflect.Message:
 		if fields := x.Descriptor().Fields(); fields.ByName("seconds") != nil && fields.ByName("nanos") != nil {
@@ -275,13 +272,25 @@ func shown(v any) any {
 	}
 }
 
+// elements are the elements of a list, or a value that is not a list.
+func elements(v protoreflect.Value) []protoreflect.Value {
+	list, ok := v.Interface().(protoreflect.List)
+	if !ok {
+		return []protoreflect.Value{v}
+	}
+	out := make([]protoreflect.Value, list.Len())
+	for i := range out {
+		out[i] = list.Get(i)
+	}
+	return out
+}
+
 // each calls f for the fields of m that are set, in the order of their numbers.
 func each(m protoreflect.Message, f func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value)) {
 	var set []protoreflect.FieldDescriptor
-	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+	for fd := range m.Range {
 		set = append(set, fd)
-		return true
-	})
+	}
 	slices.SortFunc(set, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number() - b.Number()) })
 	for _, fd := range set {
 		f(string(fd.Name()), fd, m.Get(fd))
@@ -306,12 +315,12 @@ func (d *deriver) fieldRules(rules protoreflect.Message) {
 				d.add("required: true")
 			}
 		case name == "cel" || name == "cel_expression":
-			for i := range v.List().Len() {
-				d.expression("cel", celText(v.List().Get(i)))
+			for _, cel := range elements(v) {
+				d.expression("cel", celText(cel))
 			}
 		case name == "oneof" && d.field == nil:
-			for i := range v.List().Len() {
-				d.messageOneof(v.List().Get(i).Message())
+			for _, oneof := range elements(v) {
+				d.messageOneof(oneof.Message())
 			}
 		case fd.Message() != nil && !fd.IsList() && d.field != nil:
 			d.typeRules(v.Message())
@@ -347,9 +356,7 @@ func (d *deriver) messageOneof(rules protoreflect.Message) {
 	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
 		switch name {
 		case "fields":
-			for i := range v.List().Len() {
-				fields = append(fields, v.List().Get(i).String())
-			}
+			fields = slice.Map(elements(v), protoreflect.Value.String)
 		case "required":
 			required = v.Bool()
 		}

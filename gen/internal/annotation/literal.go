@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // typeRules derives the rules of one message such as UInt32Rules.
@@ -92,14 +94,7 @@ func excludes(rules protoreflect.Message) bool {
 
 // values derives a rule that compares with constants.
 func (d *deriver) values(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
-	var texts []string
-	if !fd.IsList() {
-		texts = []string{d.literal(fd, v)}
-	} else {
-		for i := range v.List().Len() {
-			texts = append(texts, d.literal(fd, v.List().Get(i)))
-		}
-	}
+	texts := slice.Map(elements(v), func(v protoreflect.Value) string { return d.literal(fd, v) })
 	key := cmp.Or(map[string]string{"const": "in"}[name], name)
 	if fd.Message() != nil || slices.Contains(texts, "") || fd.Kind() == protoreflect.BytesKind {
 		d.skip(name, v)

@@ -8,6 +8,8 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // predefinedNumber is the number of the option of extensions with the expressions of a predefined rule.
@@ -71,8 +73,8 @@ func predefinedExpressions(x *protogen.Extension, index Index) []string {
 	}
 	var out []string
 	each(option, func(_ string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
-		for i := 0; fd.IsList() && i < v.List().Len(); i++ {
-			out = append(out, celText(v.List().Get(i)))
+		if fd.IsList() {
+			out = append(out, slice.Map(elements(v), celText)...)
 		}
 	})
 	return out

@@ -94,11 +94,7 @@ func (b *builder) fieldValue(s *Struct, f *Field, d *descriptor.Field) Value {
 }
 
 func (b *builder) inferred(f *Field, d *descriptor.Field) Value {
-	p := f.element()
-	key := "struct"
-	if f.List || f.IsMap() {
-		key = "each"
-	}
+	p, key := f.element(), f.structKey()
 	var hint, what string
 	switch c := p.Class(); c {
 	case Message:
@@ -140,8 +136,7 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) Value {
 		name = d.Each
 	}
 	if many != d.Each.Given() {
-		hint := map[bool]string{true: "use `each`", false: "use `struct`"}[many]
-		panic(b.fault(name.Pos, diag.WrongShape, hint, "%s: `struct` is for one value, `each` for lists and maps", d.From[0].Value))
+		panic(b.fault(name.Pos, diag.WrongShape, "use `"+f.structKey()+"`", "%s: `struct` is for one value, `each` for lists and maps", d.From[0].Value))
 	}
 	v.Struct = b.use(name, m)
 	if !many {

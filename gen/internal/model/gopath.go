@@ -22,14 +22,12 @@ type GoStep struct {
 
 // String is the path as it is written.
 func (p GoPath) String() string {
-	var names []string
-	for _, s := range p.Steps {
-		names = append(names, s.Field.Name)
+	return strings.Join(slice.FlatMap(p.Steps, func(s GoStep) []string {
 		if s.Case != nil {
-			names = append(names, s.Case.Type)
+			return []string{s.Field.Name, s.Case.Type}
 		}
-	}
-	return strings.Join(names, ".")
+		return []string{s.Field.Name}
+	}), ".")
 }
 
 // Last is the field that the path leads to.

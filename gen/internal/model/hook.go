@@ -60,13 +60,9 @@ func (b *builder) goType(t descriptor.Text) GoType {
 	e, err := parser.ParseExpr(t.Value)
 	b.require(err == nil, t, diag.BadGoType, "type = %q; must be a Go type", t.Value)
 	b.typeExpr(t, e)
-	out := GoType{Expr: e}
-	if id, ok := e.(*ast.Ident); ok {
-		if name, ok := types.Universe.Lookup(id.Name).(*types.TypeName); ok {
-			_, out.Basic = name.Type().(*types.Basic)
-		}
-	}
-	return out
+	tv, _ := types.Eval(token.NewFileSet(), nil, token.NoPos, t.Value) // fails for types of packages
+	_, basic := tv.Type.(*types.Basic)
+	return GoType{Expr: e, Basic: basic && tv.IsType()}
 }
 
 // typeExpr checks a part of a type.

@@ -23,22 +23,19 @@ type Literal struct {
 	Value any
 }
 
-// same reports whether l and o are one value, however they are written.
-func (l Literal) same(o Literal) bool {
+// key is the value, or the number of an enum's value.
+func (l Literal) key() any {
 	if v, ok := l.Value.(*protogen.EnumValue); ok {
-		w, ok := o.Value.(*protogen.EnumValue)
-		return ok && v.Desc.Number() == w.Desc.Number()
+		return v.Desc.Number()
 	}
-	return l.Value == o.Value
+	return l.Value
 }
 
+// same reports whether l and o are one value, however they are written.
+func (l Literal) same(o Literal) bool { return l.key() == o.key() }
+
 // Zero reports whether l is the zero value of its type.
-func (l Literal) Zero() bool {
-	if v, ok := l.Value.(*protogen.EnumValue); ok {
-		return v.Desc.Number() == 0
-	}
-	return reflect.ValueOf(l.Value).IsZero()
-}
+func (l Literal) Zero() bool { return reflect.ValueOf(l.key()).IsZero() }
 
 // above reports whether l is greater than o, which is of the same class.
 func (l Literal) above(o Literal) bool {

@@ -133,6 +133,14 @@ func unexported(name string) string {
 // IsMap reports whether the field is a map of values.
 func (f *Field) IsMap() bool { return f.Key != NoClass }
 
+// structKey is the key of a descriptor that names the struct of the field's values.
+func (f *Field) structKey() string {
+	if f.List || f.IsMap() {
+		return "each"
+	}
+	return "struct"
+}
+
 // element is where one value stands: of a map, in its entry.
 func (f *Field) element() Path {
 	p := f.Paths[0]

@@ -271,16 +271,11 @@ func sameKeys(a, b descriptor.Rule) bool {
 
 // ruleKind finds the one kind that a rule has.
 func (b *builder) ruleKind(d *descriptor.Rule) RuleKind {
-	var found []RuleKind
-	var taken []string // keys that are arguments of a kind that was found
 	given := func(k descriptor.Key) bool { return d.List(k.Name) != nil }
-	for _, k := range b.Kinds {
-		if slices.ContainsFunc(k.Keys, given) {
-			found, taken = append(found, k), append(taken, k.Takes...)
-		}
-	}
-	found = slices.DeleteFunc(found, func(k RuleKind) bool {
-		return !slices.ContainsFunc(k.Keys, func(key descriptor.Key) bool { return given(key) && !slices.Contains(taken, key.Name) })
+	found := slice.Filter(b.Kinds, func(k RuleKind) bool { return slices.ContainsFunc(k.Keys, given) })
+	taken := slice.FlatMap(found, func(k RuleKind) []string { return k.Takes }) // arguments of a kind that was found
+	found = slice.Filter(found, func(k RuleKind) bool {
+		return slices.ContainsFunc(k.Keys, func(key descriptor.Key) bool { return given(key) && !slices.Contains(taken, key.Name) })
 	})
 	at := descriptor.Text{Pos: d.Pos}
 	b.require(len(found) > 0, at, diag.RuleKind, "the rule has no kind, for example `required: true`")

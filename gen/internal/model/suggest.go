@@ -124,11 +124,7 @@ func (s *suggester) line(f *protogen.Field) string {
 	if slices.Contains(updateMethods(), name) {
 		name = Short(f.Parent) + name
 	}
-	key := "struct"
-	if field.List || field.IsMap() {
-		key = "each"
-	}
-	becomes := ""
+	becomes, key := "", field.structKey()
 	switch element.Class() {
 	case Message:
 		becomes = ", " + key + ": " + s.structOf(element.Message())

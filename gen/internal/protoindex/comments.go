@@ -1,6 +1,7 @@
 package protoindex
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -26,22 +27,16 @@ func (x *Index) Comments() *Comments {
 
 // Message returns the comment of a message, or "".
 func (c *Comments) Message(m *protogen.Message) string {
-	if text := string(m.Comments.Leading); text != "" {
-		return clean(text)
-	}
-	return c.source(m.GoIdent.GoImportPath)[m.GoIdent.GoName]
+	return cmp.Or(clean(string(m.Comments.Leading)), c.source(m.GoIdent.GoImportPath)[m.GoIdent.GoName])
 }
 
 // Field returns the comment of a field, or "".
 func (c *Comments) Field(f *protogen.Field) string {
-	if text := string(f.Comments.Leading); text != "" {
-		return clean(text)
-	}
 	owner := f.Parent.GoIdent
 	if f.Oneof != nil && !f.Oneof.Desc.IsSynthetic() {
 		owner = f.GoIdent // the struct of the member
 	}
-	return c.source(owner.GoImportPath)[owner.GoName+"."+f.GoName]
+	return cmp.Or(clean(string(f.Comments.Leading)), c.source(owner.GoImportPath)[owner.GoName+"."+f.GoName])
 }
 
 // source returns the comments in a Go package that protoc-gen-go generated.

@@ -115,10 +115,9 @@ func each(s model.Step, x protoreflect.Value, f func(index string, x protoreflec
 // sortedKeys returns the keys of a map, sorted by their texts.
 func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 	keys := make([]protoreflect.MapKey, 0, m.Len())
-	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
-		keys = append(keys, k)
-		return true
-	})
+	for key := range m.Range {
+		keys = append(keys, key)
+	}
 	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
 	return keys
 }
