@@ -121,7 +121,7 @@ func (d *draft) findHooks(index *protoindex.Index) {
 			}
 			continue
 		}
-		name := hooks.Take("check" + cmp.Or(hookWords(join(r.In, r.Field)), string(d.Message.Desc.Name())))
+		name := hooks.Take("check" + cmp.Or(hookWords(strings.Trim(r.In+"."+r.Field, ".")), string(d.Message.Desc.Name())))
 		d.Unexpressed = append(d.Unexpressed, "hook "+name+", "+r.Comment)
 		from := string(r.Message.GoIdent.GoImportPath)
 		if d.HookImports[from] == "" {
@@ -144,10 +144,6 @@ func hookWords(at string) string {
 		}
 	}
 	return model.GoName(strings.Join(words, "_"))
-}
-
-func join(at, field string) string {
-	return strings.Trim(at+"."+field, ".")
 }
 
 func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) *draft {

@@ -103,13 +103,11 @@ func (d *deriver) memberExpressed(part string) bool {
 
 // compared is the rule that the field, or its size, compares with a constant. It is empty if there is none.
 func (d *deriver) compared(subject, operator, constant string) string {
-	if subject == "this" && d.field.Enum != nil {
-		if constant = d.enumName(constant); constant == "" || operator != "==" && operator != "!=" {
-			return ""
-		}
-	}
 	if subject == "this" {
-		if !d.comparesExactly(operator, constant) {
+		if d.field.Enum != nil {
+			constant = d.enumName(constant)
+		}
+		if constant == "" || !d.comparesExactly(operator, constant) {
 			return ""
 		}
 		return map[string]string{">=": "min", "<=": "max", ">": "above", "<": "below", "==": "in", "!=": "not_in"}[operator] + ": " + constant
@@ -138,13 +136,11 @@ func (d *deriver) compared(subject, operator, constant string) string {
 	return sizes(unit, least, most)
 }
 
-// comparesExactly reports whether a rule that compares the field with the constant has the result of the expression. Texts
-// and bools have no order in rules. An unsigned number is always at least 0. CEL compares a float with a double.
+// comparesExactly reports whether a rule that compares the field with the constant has the result of the expression. Texts,
+// bools and enums have no order in rules. An unsigned number is always at least 0. CEL compares a float with a double.
 func (d *deriver) comparesExactly(operator, constant string) bool {
 	switch kind := d.kind(); {
-	case kind == protoreflect.EnumKind:
-		return true
-	case kind == protoreflect.StringKind || kind == protoreflect.BoolKind:
+	case kind == protoreflect.EnumKind || kind == protoreflect.StringKind || kind == protoreflect.BoolKind:
 		return operator == "==" || operator == "!="
 	case d.float():
 		f, err := strconv.ParseFloat(constant, 64)

@@ -195,25 +195,20 @@ type deriver struct {
 // add adds a rule about the field. Protovalidate requires a member of a oneof, protoc-gen-validate only its value if it is
 // chosen. A message that is an element is always there. An empty value does not fulfil `required`.
 func (d *deriver) add(args string) {
-	if args == "required: true" && d.field != nil {
-		switch {
-		case d.why == "PGV" && d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic(), d.element && d.field.Message != nil:
-			return
-		case d.element:
-			d.skip("required", true)
-			return
-		}
-	}
-	when, present := "", d.present
-	if args != "required: true" {
-		if d.zero {
-			key, value, _ := strings.Cut(args, ": ")
-			d.skip(key, value+" unless zero")
-			return
-		}
-		if d.empty && (d.field == nil || !d.field.Desc.HasPresence()) { // rules ignore an absent value there
-			present = d.at
-		}
+	required, when, present := args == "required: true", "", d.present
+	inOneof := d.field != nil && d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic()
+	switch {
+	case required && (d.why == "PGV" && inOneof || d.element && d.field.Message != nil):
+		return
+	case required && d.element:
+		d.skip("required", true)
+		return
+	case !required && d.zero:
+		key, value, _ := strings.Cut(args, ": ")
+		d.skip(key, value+" unless zero")
+		return
+	case !required && d.empty && (d.field == nil || !d.field.Desc.HasPresence()):
+		present = d.at // rules ignore an absent value there
 	}
 	if present != "" {
 		when = ", when: {present: " + word(present) + "}"

@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"regexp"
@@ -47,11 +48,8 @@ func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
 // texts reads one scalar, or a list of them if the kind of the key has lists.
 func (w *walker) texts(n *yaml.Node, k Key) []Text {
 	kinds, listed := lists()[k.Kind]
-	switch {
-	case !listed:
-		return []Text{w.text(n, k)}
-	case n.Kind != yaml.SequenceNode:
-		k.Kind = kinds.one
+	if !listed || n.Kind != yaml.SequenceNode {
+		k.Kind = cmp.Or(kinds.one, k.Kind)
 		return []Text{w.text(n, k)}
 	}
 	k.Kind = kinds.many

@@ -117,9 +117,7 @@ func keySchema(k Key) object {
 func reserved() []string {
 	out := slices.Concat([]string{"_", "init", "main"}, types.Universe.Names())
 	for t := token.BREAK; t <= token.VAR; t++ {
-		if t.IsKeyword() {
-			out = append(out, t.String())
-		}
+		out = append(out, t.String())
 	}
 	slices.Sort(out)
 	return out

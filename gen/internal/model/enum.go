@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
@@ -52,21 +53,19 @@ func (b *builder) shareEnum(e *Enum) *Enum {
 }
 
 func (b *builder) enumValues(texts []descriptor.Text, source *protogen.Enum) []*protogen.EnumValue {
-	var values []*protogen.EnumValue
-	has := func(v *protogen.EnumValue) bool {
-		return slices.ContainsFunc(values, func(o *protogen.EnumValue) bool { return o.Desc.Number() == v.Desc.Number() })
+	seen := make(map[protoreflect.EnumNumber]bool)
+	first := func(v *protogen.EnumValue) bool {
+		again := seen[v.Desc.Number()]
+		seen[v.Desc.Number()] = true
+		return !again
 	}
 	if len(texts) == 1 && texts[0].Value == "all" {
-		for _, v := range source.Values {
-			if !has(v) {
-				values = append(values, v)
-			}
-		}
-		return values
+		return slice.Filter(source.Values, first)
 	}
+	var values []*protogen.EnumValue
 	each(texts, func(t descriptor.Text) {
 		v := b.enumLiteral(t, source).Value.(*protogen.EnumValue)
-		b.require(!has(v), t, diag.BadValue, "value %s is listed twice", t.Value)
+		b.require(first(v), t, diag.BadValue, "value %s is listed twice", t.Value)
 		values = append(values, v)
 	})
 	return values

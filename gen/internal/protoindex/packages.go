@@ -6,24 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // GoPackage is the import path of the Go package that a message is in, where
 // that follows from the message's name: for envoy.*, xds.*, udpa.* and
 // google.protobuf.*. Otherwise it is empty.
 func GoPackage(message string) string {
-	var parts []string
-	for part := range strings.SplitSeq(message, ".") {
-		if part == "" || unicode.IsUpper(rune(part[0])) {
-			break
-		}
-		parts = append(parts, part)
-	}
-	path := strings.Join(parts, "/")
-	switch parts = append(parts, ""); parts[0] {
+	path := strings.ReplaceAll(protoPackage.FindString(message), ".", "/")
+	switch root, _, _ := strings.Cut(path, "/"); root {
 	case "envoy":
 		return "github.com/envoyproxy/go-control-plane/" + path
 	case "xds", "udpa":
@@ -35,6 +28,9 @@ func GoPackage(message string) string {
 	}
 	return ""
 }
+
+// protoPackage is the package of a protobuf message in its full name.
+var protoPackage = regexp.MustCompile(`^[^.\p{Lu}][^.]*(\.[^.\p{Lu}][^.]*)*`)
 
 func wellKnown() map[string]string {
 	return map[string]string{

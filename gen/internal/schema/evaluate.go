@@ -122,12 +122,8 @@ func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 	return keys
 }
 
-func join(at, name string) string {
-	if at == "" || name == "" {
-		return at + name
-	}
-	return at + "." + name
-}
+// join is a path below another one. Either can be empty.
+func join(at, name string) string { return strings.Trim(at+"."+name, ".") }
 
 // lookup returns the value at a path, the zero value if it is absent. there reports whether it is not absent. There is no
 // value for a oneof, and behind a repeated field.
