@@ -103,13 +103,12 @@ func PageSource(page []byte) (descriptor string, generated bool) {
 // longer among files. The descriptor need not exist. Files without the generator's header
 // are never orphans.
 func (d Descriptor) Orphans(files []File) ([]string, error) {
-	descriptor := d.Path
-	dir := filepath.Dir(descriptor)
+	dir := filepath.Dir(d.Path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
-	header := []byte(emit.Header(filepath.Base(descriptor)) + "\n")
+	header := []byte(emit.Header(filepath.Base(d.Path)) + "\n")
 	var orphans []string
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())

@@ -61,7 +61,7 @@ func derive(m *protogen.Message, depth int, x Index, path []string, present stri
 		within := slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.skipped(f, x) })
 		if slices.Contains(above, of) || len(path) == depth {
 			for _, s := range within {
-				if s.annotates(of, x, nil) {
+				if s.annotates(of, x, make(map[*protogen.Message]bool)) {
 					out = append(out, s.inner(join(path, name), of, x)...)
 				}
 			}
@@ -123,11 +123,8 @@ func (s source) inner(at string, m *protogen.Message, x Index) []Rule {
 	return []Rule{{Line: fmt.Sprintf("{at: %s, annotated: true, why: %s}", word(at), s.why), Origin: origin}}
 }
 
-// annotates reports whether the fields of a message, or of the messages in it, have rules of the library.
+// annotates reports whether the fields of a message, or of the messages in it that it has not seen, have rules of the library.
 func (s source) annotates(m *protogen.Message, x Index, seen map[*protogen.Message]bool) bool {
-	if seen == nil {
-		seen = make(map[*protogen.Message]bool)
-	}
 	if seen[m] || s.disabled(m, x) {
 		return false
 	}

@@ -1,10 +1,6 @@
 package descriptor
 
-import (
-	"path"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
-)
+import "google.golang.org/protobuf/reflect/protoreflect"
 
 // Framework is where the packages stand that generated code imports.
 const Framework = "github.com/xdsforge/xdsforge/framework/"
@@ -28,18 +24,6 @@ type Conversion struct {
 type Input struct {
 	Name  string   // of the field
 	Paths []string // paths of values, of which at most one is set; or the path of a oneof, for the number of its set member
-}
-
-// GoType is the type that the conversion makes, as Go code names it.
-func (c Conversion) GoType() string {
-	name := c.Type
-	if c.Package != "" {
-		name = path.Base(c.Package) + "." + name
-	}
-	if c.Pointer {
-		name = "*" + name
-	}
-	return name
 }
 
 // Conversions is the table of `as`.

@@ -1,6 +1,9 @@
 package descriptor
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Takes describes the values that k accepts, for the reference.
 func (k Key) Takes() string {
@@ -46,4 +49,16 @@ func (k Key) Beside(m Mapping) string {
 		out = append(out, "at most one of: "+k.Group)
 	}
 	return strings.Join(out, "; ")
+}
+
+// GoType is the type that the conversion makes, as Go code names it, for the reference.
+func (c Conversion) GoType() string {
+	name := c.Type
+	if c.Package != "" {
+		name = path.Base(c.Package) + "." + name
+	}
+	if c.Pointer {
+		name = "*" + name
+	}
+	return name
 }

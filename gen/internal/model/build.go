@@ -46,6 +46,7 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 		pkg: &Package{
 			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
 			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value, Uses: make(Uses),
+			Wire: d.Resource.Decoder.Value == "wire", Strict: d.Resource.Strict.Value,
 		},
 		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
 	}
@@ -54,7 +55,6 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 	}
 	try(func() { b.nameField(d.Resource.Name) })
 	try(func() { b.collection(d.Resource.Collection) })
-	b.pkg.Wire, b.pkg.Strict = d.Resource.Decoder.Value == "wire", d.Resource.Strict.Value
 	if s := d.Resource.Strict; b.pkg.Strict && !b.pkg.Wire {
 		bag.Add(s.Pos, diag.Conflict, "strict needs decoder: wire; decoder: message always checks every byte")
 	}

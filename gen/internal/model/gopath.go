@@ -95,7 +95,7 @@ func (b *builder) refTarget(t descriptor.Text) {
 	if slices.Contains(names, t.Value) {
 		return
 	}
-	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
+	scope := parentOf(t.Value) + "."
 	near := slice.Map(sameScope(t.Value, names), func(name string) string { return strings.TrimPrefix(name, scope) })
 	if hint := diag.Suggest(strings.TrimPrefix(t.Value, scope), near); hint != "" {
 		b.bag.Warn(t.Pos, diag.NoMessage, "there is no message %s beside the others of its package (%s)", t.Value, hint)
@@ -104,11 +104,7 @@ func (b *builder) refTarget(t descriptor.Text) {
 
 // sameScope are the names in the scope of a name.
 func sameScope(name string, names []string) []string {
-	scope := name[:strings.LastIndexByte(name, '.')+1]
-	return slice.Filter(names, func(name string) bool {
-		rest, found := strings.CutPrefix(name, scope)
-		return found && !strings.Contains(rest, ".")
-	})
+	return slice.Filter(names, func(other string) bool { return parentOf(other) == parentOf(name) })
 }
 
 // namesResources reports whether a field can have the names of resources: it is a string, a list of strings, or the string

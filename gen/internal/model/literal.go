@@ -51,12 +51,11 @@ func (l Literal) above(o Literal) bool {
 
 // literal reads t as a value of the class; enum is the type of an Enumeration.
 func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code diag.Code) Literal {
-	l, bits, hint := Literal{Text: t.Value}, 64, ""
+	l, ok, bits, hint := Literal{Text: t.Value}, true, 64, ""
 	var err error
 	if c == Int32 || c == Uint32 || c == Float {
 		bits = 32
 	}
-	ok := true
 	switch c {
 	case Bool:
 		l.Value, ok = t.Value == "true", t.Tag == "!!bool"

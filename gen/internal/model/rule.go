@@ -213,7 +213,7 @@ func (b *builder) renamed(m *protogen.Message, d *descriptor.Rule) string {
 	return found[0]
 }
 
-// parentOf is a path without its last name.
+// parentOf is a path or full name without its last name.
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
 // annotations returns the rules of the annotations of a message and of the messages in it, down to a depth, and the

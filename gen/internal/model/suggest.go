@@ -170,14 +170,12 @@ func (s *suggester) name(base, of string) string {
 
 // about returns the protobuf type of a field, with remarks.
 func about(f *protogen.Field) string {
-	var out string
+	out := kind(f)
 	switch {
 	case f.Desc.IsMap():
 		out = "map<" + kind(f.Message.Fields[0]) + ", " + kind(f.Message.Fields[1]) + ">"
 	case f.Desc.IsList():
-		out = "repeated " + kind(f)
-	default:
-		out = kind(f)
+		out = "repeated " + out
 	}
 	if f.Oneof != nil && !f.Oneof.Desc.IsSynthetic() {
 		out += ", in oneof " + string(f.Oneof.Desc.Name())

@@ -52,10 +52,9 @@ func (c *Comments) source(path protogen.GoImportPath) map[string]string {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			continue
+		if err == nil {
+			addComments(f, found)
 		}
-		addComments(f, found)
 	}
 	return found
 }

@@ -67,8 +67,8 @@ func (w *writer) structure(s *model.Struct, at []model.Step, above []*model.Stru
 		}
 		for _, p := range paths {
 			steps := slices.Concat(at, p.Steps)
-			if picks(steps) {
-				continue
+			if slices.ContainsFunc(steps, func(s model.Step) bool { return s.Pick != nil }) {
+				continue // the path leads to one element of a list
 			}
 			if f.Default != nil {
 				if v, ok := jsonValue(*f.Default); ok {
@@ -105,11 +105,6 @@ func (w *writer) scope(s *model.Scope, at []model.Step, wrap func(object)) {
 			wrap(inner)
 		})
 	}
-}
-
-// picks reports whether a path leads to one element of a list.
-func picks(steps []model.Step) bool {
-	return slices.ContainsFunc(steps, func(s model.Step) bool { return s.Pick != nil })
 }
 
 // inside returns the schema of a message for a schema of the messages at a path, each of them where

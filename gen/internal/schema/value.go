@@ -103,9 +103,7 @@ func number(x any) float64 {
 	switch x := x.(type) {
 	case time.Duration:
 		return float64(x)
-	case protoreflect.List:
-		return float64(x.Len())
-	case protoreflect.Map:
+	case interface{ Len() int }: // a list or map
 		return float64(x.Len())
 	}
 	n, _ := strconv.ParseFloat(fmt.Sprint(x), 64)
