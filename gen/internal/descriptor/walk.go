@@ -47,10 +47,10 @@ func (w *walker) mapping(n *yaml.Node, m Mapping, v reflect.Value) {
 }
 
 // entries calls read for every entry of n whose key is a text and was not there before, and returns the keys. It returns nil
-// if n is not a mapping. in and what name the mapping and its form for errors.
-func (w *walker) entries(n *yaml.Node, in, what string, read func(key, value *yaml.Node)) map[string]*yaml.Node {
+// if n is not a mapping. Errors name the mapping and its form.
+func (w *walker) entries(n *yaml.Node, in, form string, read func(key, value *yaml.Node)) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
-		w.bag.Add(w.position(n), diag.WrongType, "%s must be %s, is %s", in, what, describe(n))
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be %s, is %s", in, form, describe(n))
 		return nil
 	}
 	seen := make(map[string]*yaml.Node)

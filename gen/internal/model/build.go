@@ -181,7 +181,7 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
 	return s
 }
 
-// newStruct is a struct of the package, made of m. Its fields are built later.
+// newStruct adds a struct that is decoded from m. Its fields are built later.
 func (b *builder) newStruct(decl *descriptor.Struct, m *protogen.Message) *Struct {
 	s := &Struct{
 		Pos: decl.Name.Pos, Name: decl.Name.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos,

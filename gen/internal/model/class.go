@@ -59,10 +59,8 @@ func classOf(f *protogen.Field) Class {
 	case f.Message != nil:
 		return cmp.Or(wellKnown[f.Message.Desc.FullName()], Message)
 	}
-	return kindClass(f.Desc.Kind())
+	return cmp.Or(kinds[f.Desc.Kind()], Message)
 }
-
-func kindClass(k protoreflect.Kind) Class { return cmp.Or(kinds[k], Message) }
 
 var (
 	kinds = map[protoreflect.Kind]Class{

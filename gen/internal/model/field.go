@@ -19,7 +19,7 @@ func (b *builder) field(s *Struct, d *descriptor.Field) *Field {
 	f.List = len(f.Paths) > 1 || slices.ContainsFunc(f.Paths, Path.Many)
 	if len(f.Paths) > 0 && f.Paths[0].Class() == Map && !d.Hook.Given() {
 		b.requireHint(!f.List, d.From[0], diag.WrongShape, "write a hook", "%s has many maps, but a field holds one", d.From[0].Value)
-		f.Key = kindClass(f.Paths[0].Leaf().Message.Fields[0].Desc.Kind())
+		f.Key = classOf(f.Paths[0].Leaf().Message.Fields[0])
 	}
 	f.Value = b.fieldValue(s, f, d)
 	f.When = b.localCond(d.When, s.Message)

@@ -61,7 +61,7 @@ func (a *RuleArgs) HasLen() bool {
 	return a.Path.ToList() || c == Map || c == String || c == Bytes
 }
 
-// Elements reports whether the length that the value has counts elements and not bytes.
+// Elements reports whether the length counts elements and not bytes. The value must have a length.
 func (a *RuleArgs) Elements() bool {
 	list := a.Path.ToList() || a.Go != nil && a.Go.Last().List
 	return list || a.Class() != String && a.Class() != Bytes

@@ -117,7 +117,7 @@ func (s *suggester) line(f *protogen.Field) string {
 	p := Path{From: f.Parent, Steps: []Step{{Field: f}}}
 	field := Field{Paths: []Path{p}, List: p.Many()}
 	if p.Class() == Map {
-		field.Key = kindClass(f.Message.Fields[0].Desc.Kind())
+		field.Key = classOf(f.Message.Fields[0])
 	}
 	element := field.element()
 	name := GoName(string(f.Desc.Name()))

@@ -88,8 +88,7 @@ func (f *Field) Comparable() bool {
 	return !f.List && !f.Optional && !f.IsMap() && f.Value.comparable()
 }
 
-// Class is the class of the field's Go value, elements of a slice each. It is NoClass for hooks: rules look at values that the
-// generator knows.
+// Class is the class of the field's Go value, elements of a slice each. It is NoClass for the result of a hook.
 func (f *Field) Class() Class {
 	if _, hook := f.Value.(HookOf); hook {
 		return NoClass
