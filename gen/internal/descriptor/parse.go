@@ -39,22 +39,18 @@ func (l Language) Parse(data []byte, bag *diag.Bag) *Descriptor {
 	return d
 }
 
-// ParseRules reads rules that are derived from something else, one from each text. They are at
-// the given position.
-func (l Language) ParseRules(texts []string, at diag.Pos, bag *diag.Bag) []Rule {
-	rules := make([]Rule, len(texts))
-	for i, text := range texts {
-		faults := new(diag.Bag)
-		doc, err := document([]byte(text))
-		if err == nil {
-			w := walker{bag: faults, at: at, language: l}
-			w.mapping(doc.Content[0], l.mapping("rule"), reflect.ValueOf(&rules[i]).Elem())
-		}
-		if err != nil || faults.Len() > 0 {
-			bag.Add(at, diag.BadValue, "the derived rule %s is not valid: %v %v", text, err, faults.Errors())
-		}
+// ParseRule reads a rule that is derived from something else. It is at the given position.
+func (l Language) ParseRule(text string, at diag.Pos, bag *diag.Bag) (r Rule) {
+	faults := new(diag.Bag)
+	doc, err := document([]byte(text))
+	if err == nil {
+		w := walker{bag: faults, at: at, language: l}
+		w.mapping(doc.Content[0], l.mapping("rule"), reflect.ValueOf(&r).Elem())
 	}
-	return rules
+	if err != nil || faults.Len() > 0 {
+		bag.Add(at, diag.BadValue, "the derived rule %s is not valid: %v %v", text, err, faults.Errors())
+	}
+	return r
 }
 
 // oddBreak finds a line break that YAML knows and most editors do not, so that they would count

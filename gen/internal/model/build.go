@@ -195,7 +195,9 @@ func (b *builder) newStruct(decl *descriptor.Struct, m *protogen.Message) *Struc
 func (b *builder) declared(t descriptor.Text) *descriptor.Struct {
 	names := slice.Map(b.desc.Structs, func(s descriptor.Struct) string { return s.Name.Value })
 	i := slices.Index(names, t.Value)
-	b.requireHint(i >= 0, t, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value)
+	if i < 0 {
+		panic(b.fault(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value))
+	}
 	return &b.desc.Structs[i]
 }
 

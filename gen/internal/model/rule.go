@@ -30,10 +30,10 @@ type RuleKind struct {
 	Build func(a *RuleArgs) Rule
 }
 
-// Rules are the kinds of rules, and a function that parses rules which are derived.
+// Rules are the kinds of rules, and a function that parses a rule which is derived.
 type Rules struct {
 	Kinds []RuleKind
-	Parse func(texts []string, at diag.Pos, bag *diag.Bag) []descriptor.Rule
+	Parse func(text string, at diag.Pos, bag *diag.Bag) descriptor.Rule
 }
 
 // RuleExample is a rule and its wording.
@@ -219,20 +219,17 @@ func parentOf(path string) string { return path[:max(strings.LastIndexByte(path,
 // annotations returns the rules of the annotations of a message and of the messages in it, down to a depth, and the
 // annotations that no rule expresses.
 func (b *builder) annotations(m *protogen.Message, at diag.Pos, depth int) (rules []descriptor.Rule, unexpressed []annotation.Rule) {
-	var texts, origins []string
 	for _, r := range annotation.Derive(m, depth, b.index) {
 		if r.Line != "" {
-			texts, origins = append(texts, r.Line), append(origins, r.Origin)
+			rule := b.Parse(r.Line, at, b.bag)
+			rule.Origin = r.Origin
+			rules = append(rules, rule)
 			continue
 		}
 		unexpressed = append(unexpressed, r)
 		if !slices.Contains(b.pkg.Unruled, r.Comment) {
 			b.pkg.Unruled = append(b.pkg.Unruled, r.Comment)
 		}
-	}
-	rules = b.Parse(texts, at, b.bag)
-	for i := range rules {
-		rules[i].Origin = origins[i]
 	}
 	return rules, unexpressed
 }
