@@ -173,7 +173,8 @@ func load(ctx context.Context, in Input, units []*unit) error {
 
 // resolve builds the model of a descriptor. It adds errors to the unit's bag.
 func (u *unit) resolve() *model.Package {
-	pkg := model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRule}, u.index, u.bag)
+	rules := model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRule}
+	pkg := model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), rules, u.index, u.bag)
 	pkg.Sum = descriptorsum.Of(emit.Contract, u.in.Data)
 	return pkg
 }

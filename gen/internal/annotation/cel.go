@@ -117,7 +117,7 @@ func (d *deriver) compared(subject, operator, constant string) string {
 		return "" // the size of an element has no rule, unless it is a text
 	}
 	unit := "len"
-	if !d.field.Desc.IsList() && (d.field.Desc.Kind() == protoreflect.StringKind || d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.StringValue") {
+	if !d.field.Desc.IsList() && d.kind() == protoreflect.StringKind {
 		unit = "chars"
 	}
 	least, most := 0, -1 // no limits

@@ -169,7 +169,8 @@ func join(path []string, name string) string {
 }
 
 func newDeriver(x Index, why string, f *protogen.Field, path []string, present string) *deriver {
-	return &deriver{index: x, why: why, message: f.Parent, path: path, field: f, at: join(path, string(f.Desc.Name())), present: present}
+	at := join(path, string(f.Desc.Name()))
+	return &deriver{index: x, why: why, message: f.Parent, path: path, field: f, at: at, present: present}
 }
 
 // A deriver derives the rules of one field, or of a message as a whole.

@@ -119,7 +119,8 @@ func TestTooLarge(t *testing.T) {
 func TestDerivedRules(t *testing.T) {
 	l := NewLanguage([]Key{{Name: "one_of", Kind: KindPaths, Group: "kind"}})
 	at, bag := diag.Pos{Line: 7, Column: 9}, new(diag.Bag)
-	whole, r := l.ParseRule("{one_of: [a, b], why: X}", at, bag), l.ParseRule("{at: a.b, one_of: c, when: {present: a}, why: X}", at, bag)
+	whole := l.ParseRule("{one_of: [a, b], why: X}", at, bag)
+	r := l.ParseRule("{at: a.b, one_of: c, when: {present: a}, why: X}", at, bag)
 	if bag.Len() > 0 {
 		t.Fatal(bag.Errors())
 	}

@@ -108,8 +108,9 @@ var scalarKinds = sync.OnceValue(func() map[Kind]scalarKind {
 	text := func(what, pattern string, code diag.Code) scalarKind {
 		return scalarKind{what, str, regexp.MustCompile(pattern).MatchString, code, object{"type": "string", "pattern": pattern}}
 	}
-	nonEmpty, identifier := text("non-empty text", `\S`, diag.BadValue), text("a Go identifier", `^[\p{L}_][\p{L}\p{Nd}_]*$`, diag.BadIdentifier)
+	nonEmpty := text("non-empty text", `\S`, diag.BadValue)
 	nonEmpty.fits = func(s string) bool { return strings.TrimSpace(s) != "" } // a regular expression of Go knows fewer blanks
+	identifier := text("a Go identifier", `^[\p{L}_][\p{L}\p{Nd}_]*$`, diag.BadIdentifier)
 	isIdentifier := identifier.fits
 	identifier.fits = func(s string) bool { return isIdentifier(s) && !slices.Contains(reserved(), s) }
 	identifier.schema["not"] = object{"enum": reserved()}

@@ -165,6 +165,8 @@ func describe(n *yaml.Node) string {
 	kinds := map[yaml.Kind]string{
 		yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias, which descriptors cannot have",
 	}
-	scalars := map[string]string{"!!null": "empty", "!!bool": "a bool", "!!int": "a number", "!!float": "a number", "!!str": "text"}
+	scalars := map[string]string{
+		"!!null": "empty", "!!bool": "a bool", "!!int": "a number", "!!float": "a number", "!!str": "text",
+	}
 	return cmp.Or(kinds[n.Kind], scalars[n.ShortTag()], "tagged "+n.ShortTag())
 }

@@ -79,8 +79,9 @@ func (b *Bag) Add(at Pos, code Code, format string, args ...any) {
 
 // AddHint adds an error and a hint that suggests a fix.
 func (b *Bag) AddHint(at Pos, code Code, hint, format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	b.list = append(b.list, Diagnostic{File: b.File, Line: max(at.Line, 1), Column: max(at.Column, 1), Code: code, Message: message, Hint: hint})
+	d := Diagnostic{File: b.File, Line: max(at.Line, 1), Column: max(at.Column, 1), Code: code, Hint: hint}
+	d.Message = fmt.Sprintf(format, args...)
+	b.list = append(b.list, d)
 }
 
 // Warn adds a warning.

@@ -184,7 +184,8 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) *Struct {
 // newStruct adds a struct that is decoded from m. Its fields are built later.
 func (b *builder) newStruct(decl *descriptor.Struct, m *protogen.Message) *Struct {
 	s := &Struct{
-		Pos: decl.Name.Pos, Name: decl.Name.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos,
+		Pos: decl.Name.Pos, Name: decl.Name.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value,
+		declaredComparable: decl.Comparable.Pos,
 	}
 	b.pkg.Structs = append(b.pkg.Structs, s)
 	b.waiting = append(b.waiting, waiting{s, decl})

@@ -136,7 +136,8 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) Value {
 		name = d.Each
 	}
 	if many != d.Each.Given() {
-		panic(b.fault(name.Pos, diag.WrongShape, "use `"+f.structKey()+"`", "%s: `struct` is for one value, `each` for lists and maps", d.From[0].Value))
+		hint := "use `" + f.structKey() + "`"
+		panic(b.fault(name.Pos, diag.WrongShape, hint, "%s: `struct` is for one value, `each` for lists and maps", d.From[0].Value))
 	}
 	v.Struct = b.use(name, m)
 	if !many {
@@ -147,7 +148,8 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) Value {
 
 // notKept checks that a struct is not declared with a keep_if.
 func (b *builder) notKept(name descriptor.Text) {
-	b.require(b.declared(name).KeepIf == nil, name, diag.BadKeep, "struct %s has a keep_if, but only `each` can drop elements", name.Value)
+	b.require(b.declared(name).KeepIf == nil, name, diag.BadKeep,
+		"struct %s has a keep_if, but only `each` can drop elements", name.Value)
 }
 
 func (b *builder) inline(f *Field, d *descriptor.Field) Value {

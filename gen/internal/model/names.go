@@ -33,7 +33,8 @@ func ImportNames(others ...string) Names {
 }
 
 // initialisms are the words that GoName writes in upper case.
-const initialisms = `ACL API CA CPU CRL DNS EDS GRPC HTTP HTTPS ID IP JSON JWT LB RPC SDS SNI SQL TCP TLS TTL UDP URI URL UUID XDS`
+const initialisms = `ACL API CA CPU CRL DNS EDS GRPC HTTP HTTPS ID IP JSON JWT LB RPC
+	SDS SNI SQL TCP TLS TTL UDP URI URL UUID XDS`
 
 // GoName is a name of protobuf as people write it in Go: "lb_policy" is LBPolicy.
 func GoName(name string) string {

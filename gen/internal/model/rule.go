@@ -271,9 +271,8 @@ func (b *builder) ruleKind(d *descriptor.Rule) RuleKind {
 	given := func(k descriptor.Key) bool { return d.List(k.Name) != nil }
 	found := slice.Filter(b.Kinds, func(k RuleKind) bool { return slices.ContainsFunc(k.Keys, given) })
 	taken := slice.FlatMap(found, func(k RuleKind) []string { return k.Takes }) // arguments of a kind that was found
-	found = slice.Filter(found, func(k RuleKind) bool {
-		return slices.ContainsFunc(k.Keys, func(key descriptor.Key) bool { return given(key) && !slices.Contains(taken, key.Name) })
-	})
+	selects := func(k descriptor.Key) bool { return given(k) && !slices.Contains(taken, k.Name) }
+	found = slice.Filter(found, func(k RuleKind) bool { return slices.ContainsFunc(k.Keys, selects) })
 	at := descriptor.Text{Pos: d.Pos}
 	b.require(len(found) > 0, at, diag.RuleKind, "the rule has no kind, for example `required: true`")
 	b.requireHint(len(found) == 1, at, diag.RuleKind, "make it two rules", "the rule has more than one kind")

@@ -95,7 +95,8 @@ func (a *RuleArgs) Literal(key string, class Class) *Literal {
 // Bounds returns `min` and `max`, nil where they were not written.
 func (a *RuleArgs) Bounds(class Class) (lo, hi *Literal) {
 	lo = a.Literal("min", class)
-	a.require(lo == nil || lo.Value != uint64(0), a.Arg("min"), diag.BadValue, "min = 0 has no effect: every %s is at least 0", strings.TrimPrefix(class.String(), "a "))
+	a.require(lo == nil || lo.Value != uint64(0), a.Arg("min"), diag.BadValue,
+		"min = 0 has no effect: every %s is at least 0", strings.TrimPrefix(class.String(), "a "))
 	hi = a.Literal("max", class)
 	if lo != nil && hi != nil {
 		a.require(!lo.above(*hi), a.Arg("min"), diag.BadValue, "min = %s is above max = %s", lo.Text, hi.Text)

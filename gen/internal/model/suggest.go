@@ -155,7 +155,8 @@ func holds(m, inner *protogen.Message, above []*protogen.Message) bool {
 func (s *suggester) structOf(m *protogen.Message) string {
 	full := string(m.Desc.FullName())
 	if s.named[full] == "" {
-		s.structs = append(s.structs, SuggestedStruct{Name: s.name(strings.ReplaceAll(Short(m), ".", ""), full), Message: full, of: m})
+		name := s.name(strings.ReplaceAll(Short(m), ".", ""), full)
+		s.structs = append(s.structs, SuggestedStruct{Name: name, Message: full, of: m})
 	}
 	return s.named[full]
 }

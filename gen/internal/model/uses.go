@@ -41,9 +41,11 @@ func (u Uses) add(d protoreflect.Descriptor, use Use) {
 	}
 }
 
-// field notes that a field is read, and of a wrapper its value.
+// field notes that a field is read if there is one, and of a wrapper its value.
 func (u Uses) field(f *protogen.Field) {
-	u.add(f.Desc, Read)
+	if f != nil {
+		u.add(f.Desc, Read)
+	}
 	if isWrapper(f) {
 		u.field(f.Message.Fields[0])
 	}
@@ -52,12 +54,8 @@ func (u Uses) field(f *protogen.Field) {
 // read notes that the value at a path is read.
 func (u Uses) read(p Path) {
 	for _, s := range p.Steps {
-		if s.Field != nil {
-			u.field(s.Field)
-		}
-		if s.Part != nil {
-			u.field(s.Part)
-		}
+		u.field(s.Field)
+		u.field(s.Part)
 	}
 }
 
