@@ -148,9 +148,8 @@ func (f *Func) assign(d *model.Field, x jen.Code, at Place, to string) []jen.Cod
 func (f *Func) store(d *model.Field, x jen.Code, at Place, pass func(*jen.Statement) []jen.Code) []jen.Code {
 	s, ok := d.Value.(model.StructOf)
 	if ok && s.Any != nil {
-		return f.nested(func(_, element string) []jen.Code {
-			body := f.store(d.WithoutAny(), jen.Id(element), at, pass)
-			opened := f.open(s.Any, s.Typed, at, x, element, body)
+		return f.nested(func(y *jen.Statement) []jen.Code {
+			opened := f.open(s.Any, s.Typed, at, x, y, f.store(d.WithoutAny(), y, at, pass))
 			if s.Other == "" {
 				return opened
 			}
@@ -161,9 +160,7 @@ func (f *Func) store(d *model.Field, x jen.Code, at Place, pass func(*jen.Statem
 	}
 	pre, value := f.value(d, x, at)
 	if ok && s.Struct.Keep != nil {
-		return append(pre, f.nested(func(_, element string) []jen.Code {
-			return []jen.Code{f.If(f.Src("$, ok := $", element, value), jen.Id("ok"), pass(jen.Id(element))...)}
-		})...)
+		return append(pre, f.with("$, ok := $", value, "ok", pass)...)
 	}
 	return append(pre, pass(value)...)
 }
@@ -217,10 +214,7 @@ func (f *Func) singleField(d *model.Field, to string) []jen.Code {
 	if p.Message() == nil {
 		return append(out, f.If(nil, f.Presence("m", p, true), f.assign(d, f.Get("m", p), at, to)...))
 	}
-	return append(out, f.nested(func(_, element string) []jen.Code {
-		x := jen.Id(element)
-		return []jen.Code{f.If(f.Src("$ := $", x, f.Get("m", p)), f.Src("$ != nil", x), f.assign(d, x, at, to)...)}
-	})...)
+	return append(out, f.with("$ := $", f.Get("m", p), "$ != nil", func(x *jen.Statement) []jen.Code { return f.assign(d, x, at, to) })...)
 }
 
 // selfNamed fills a field whose default is the resource's name. An xdstp name

@@ -95,21 +95,19 @@ func (f *Func) pointer(at Place) (pre []jen.Code, p jen.Code) {
 	return nil, jen.Op("&" + at.variable)
 }
 
-// nested writes code one level deeper, with names for an index and an element that are free
-// there.
-func (f *Func) nested(write func(index, element string) []jen.Code) []jen.Code {
-	index, element := local(f.values, "i", "j", "k"), local(f.values, "x", "y", "z")
+// nested writes code one level deeper, with a name for a value that is free there.
+func (f *Func) nested(write func(x *jen.Statement) []jen.Code) []jen.Code {
+	x := jen.Id(local(f.values, "x", "y", "z"))
 	f.values++
 	defer func() { f.values-- }()
-	return write(index, element)
+	return write(x)
 }
 
-// inElement writes code about an element, with a name for its path.
-func (f *Func) inElement(write func(path string) []jen.Code) (path string, code []jen.Code) {
-	path = f.pathName()
-	f.paths++
-	defer func() { f.paths-- }()
-	return path, write(path)
+// with writes an if statement that declares x for a value, and body with x. The texts init and cond are parts of the statement.
+func (f *Func) with(init string, value jen.Code, cond string, body func(x *jen.Statement) []jen.Code) []jen.Code {
+	return f.nested(func(x *jen.Statement) []jen.Code {
+		return []jen.Code{f.If(f.Src(init, x, value), f.Src(cond, x), body(x)...)}
+	})
 }
 
 // pathName is a free name for a path.

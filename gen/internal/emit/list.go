@@ -9,8 +9,8 @@ import (
 // listField fills a slice from one or more paths.
 func (f *Func) listField(d *model.Field, to string) []jen.Code {
 	var out []jen.Code
-	if hasLength(d.Paths) {
-		out = append(out, f.Src("$ = $", to, f.slice(d)))
+	if empty := f.slice(d); empty != nil {
+		out = append(out, f.Src("$ = $", to, empty))
 	}
 	var one []jen.Code // values that are always there, to be appended at once
 	flush := func() {
@@ -30,7 +30,7 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 			out = append(out, f.appendList(p, to)...)
 			continue
 		}
-		out = append(out, f.Each("m", p, f.Here(), usesPlace(d), func(x jen.Code, at Place) []jen.Code {
+		out = append(out, f.Each("m", p, f.Here(), usesPlace(d), func(x *jen.Statement, at Place) []jen.Code {
 			if s, ok := d.Value.(model.StructOf); ok && f.fillsPlace(s.Struct) {
 				pre, call := f.decoded(s.Struct.Name, s.Struct.Side, x, at, f.Src("wire.Add(&$)", to))
 				return append(pre, call)
@@ -67,28 +67,21 @@ func (f *Func) appendList(p model.Path, to string) []jen.Code {
 	if !p.ManyInside() {
 		return add("m", p)
 	}
-	last := model.Path{From: p.Last().Field.Parent, Steps: p.Steps[len(p.Steps)-1:]}
-	return f.Each("m", p.Parent(), f.Here(), false, func(x jen.Code, _ Place) []jen.Code { return add(x, last) })
+	last, _ := p.Behind(p.Parent())
+	return f.Each("m", p.Parent(), f.Here(), false, func(x *jen.Statement, _ Place) []jen.Code { return add(x, last) })
 }
 
-// hasLength reports whether the number of values at paths is known, or a limit of it,
-// without going through them.
-func hasLength(paths []model.Path) bool {
-	for _, p := range paths {
-		if _, rest, repeated := p.Split(); repeated && rest.Many() {
-			return false
-		}
-	}
-	return true
-}
-
-// slice is an empty slice for the values of a list field, with room for all of them.
-func (f *Func) slice(d *model.Field) *jen.Statement {
+// slice is an empty slice for the values of a list field, with room for all of them or for a limit of their number. It is nil
+// if that is only known after going through them.
+func (f *Func) slice(d *model.Field) jen.Code {
 	lists, singles := []jen.Code{}, 0
 	for _, p := range d.Paths {
-		if head, _, repeated := p.Split(); repeated {
+		switch head, rest, repeated := p.Split(); {
+		case rest.Many():
+			return nil
+		case repeated:
 			lists = append(lists, f.Src("len($)", f.Get("m", head)))
-		} else {
+		default:
 			singles++
 		}
 	}
@@ -107,60 +100,64 @@ func (f *Func) slice(d *model.Field) *jen.Statement {
 
 // Each runs body for every value at a path, seen from m at a place. A message
 // that is absent is no value. Elements have paths if body uses them.
-func (f *Func) Each(m any, p model.Path, at Place, paths bool, body func(x jen.Code, at Place) []jen.Code) []jen.Code {
+func (f *Func) Each(m any, p model.Path, at Place, paths bool, body func(x *jen.Statement, at Place) []jen.Code) []jen.Code {
 	head, rest, repeated := p.Split()
-	if !repeated {
-		if len(p.Steps) == 0 || p.Message() == nil {
-			return body(f.Get(m, p), at.Below(p))
+	switch {
+	case repeated:
+		l := loop{over: f.Get(m, head), at: at.Child(head.InViolation()), isMap: head.Last().Part != nil, paths: paths}
+		if !l.isMap && f.inPlace(head.Leaf()) {
+			l.over = f.Src("wire.Each($)", l.over)
 		}
-		return f.nested(func(_, element string) []jen.Code {
-			x := jen.Id(element)
-			return []jen.Code{f.If(f.Src("$ := $", x, f.Get(m, p)), f.Src("$ != nil", x), body(x, at.Below(p))...)}
-		})
+		return f.loop(l, func(_ string, x *jen.Statement, at Place) []jen.Code { return f.Each(x, rest, at, paths, body) })
+	case len(p.Steps) == 0 || p.Message() == nil:
+		return body(f.Get(m, p), at.Below(p))
 	}
-	return f.nested(func(index, element string) []jen.Code {
-		item, inner := f.inElement(func(item string) []jen.Code { return f.Each(element, rest, Place{variable: item}, paths, body) })
-		if !paths {
-			item = ""
-		}
-		return []jen.Code{f.loop(index, element, m, head, at, item, inner)}
-	})
+	return f.with("$ := $", f.Get(m, p), "$ != nil", func(x *jen.Statement) []jen.Code { return body(x, at.Below(p)) })
 }
 
-// loop writes the loop over a repeated field. It declares the path of an element, item,
-// unless that is empty.
-func (f *Func) loop(index, element string, m any, list model.Path, at Place, item string, body []jen.Code) jen.Code {
-	elements := f.Get(m, list)
-	if list.Last().Part != nil {
-		return f.mapLoop(f.mapKey(), element, elements, at.Child(list.InViolation()), item, body)
+// A loop is a loop over a slice or map.
+type loop struct {
+	over      *jen.Statement
+	at        Place // of the slice or map
+	isMap     bool
+	paths     bool // elements have paths; those of a map come in the order of their keys, and so do violations
+	addressed bool // elements are not copied
+}
+
+// loop writes a loop, with body for an element, its key or index, and its place.
+func (f *Func) loop(l loop, body func(key string, x *jen.Statement, at Place) []jen.Code) []jen.Code {
+	key, item, over := local(f.values, "i", "j", "k"), f.pathName(), l.over
+	if l.isMap {
+		key = f.mapKey()
 	}
-	if f.inPlace(list.Leaf()) {
-		elements = f.Src("wire.Each($)", elements)
-	}
-	if item == "" {
-		return f.Src("for _, $ := range $ {\n$\n}", element, elements, body)
-	}
-	path := f.Src("$.Item($, $)", at.variable, jen.Lit(at.Below(list).field), index)
-	return f.Src("for $, $ := range $ {\n$ := $\n$\n}", index, element, elements, item, path, body)
+	return f.nested(func(x *jen.Statement) []jen.Code {
+		f.paths++
+		code := body(key, x, Place{variable: item})
+		f.paths--
+		variables, path := f.Src("$, $", key, x), f.Src("$ := $.Item($, $)", item, l.at.variable, jen.Lit(l.at.field), key)
+		switch {
+		case l.isMap && l.paths:
+			path = f.Src("$ := $.Field(convert.Entry($, $))", item, l.at.variable, jen.Lit(l.at.field), key)
+			over, code = f.Src("convert.Sorted($)", over), append([]jen.Code{path}, code...)
+		case l.addressed:
+			variables, code = jen.Id(key), append([]jen.Code{f.Src("$ := &$[$]", x, over, key), path}, code...)
+		case l.paths:
+			code = append([]jen.Code{path}, code...)
+		case !l.isMap:
+			variables = f.Src("_, $", x)
+		}
+		return []jen.Code{f.Src("for $ := range $ {\n$\n}", variables, over, code)}
+	})
 }
 
 // mapField fills a map from one of the message, entry by entry.
 func (f *Func) mapField(d *model.Field, to string) []jen.Code {
-	p := d.Paths[0]
-	entries := f.Get("m", p)
-	loop := f.nested(func(_, element string) []jen.Code {
-		key := f.mapKey()
-		item, body := f.inElement(func(item string) []jen.Code {
-			return f.store(d, jen.Id(element), Place{variable: item}, func(value *jen.Statement) []jen.Code {
-				return []jen.Code{f.Src("$[$] = $", to, key, value)}
-			})
-		})
-		if !usesPlace(d) {
-			item = ""
-		}
-		return []jen.Code{f.mapLoop(key, element, entries, f.Here().Below(p), item, body)}
+	entries := f.Get("m", d.Paths[0])
+	l := loop{over: entries, at: f.Here().Below(d.Paths[0]), isMap: true, paths: usesPlace(d)}
+	body := f.loop(l, func(key string, x *jen.Statement, at Place) []jen.Code {
+		return f.store(d, x, at, func(value *jen.Statement) []jen.Code { return []jen.Code{f.Src("$[$] = $", to, key, value)} })
 	})
-	return append([]jen.Code{f.Src("$ = convert.Map[$, $](len($))", to, f.classType(d.Key), f.ValueType(d.Value), entries)}, loop...)
+	return append([]jen.Code{f.Src("$ = convert.Map[$, $](len($))", to, f.classType(d.Key), f.ValueType(d.Value), entries)}, body...)
 }
 
 // mapKey is a name for the key of an entry, another than that of a type.
@@ -169,14 +166,4 @@ func (f *Func) mapKey() string {
 		return "key"
 	}
 	return f.Variable("key")
-}
-
-// mapLoop writes the loop over a map at a place. If entries have a path, item, they come in
-// the order of their keys, and so do violations.
-func (f *Func) mapLoop(key, element string, entries *jen.Statement, at Place, item string, body []jen.Code) jen.Code {
-	if item == "" {
-		return f.Src("for $, $ := range $ {\n$\n}", key, element, entries, body)
-	}
-	name := f.Src("convert.Entry($, $)", jen.Lit(at.field), key)
-	return f.Src("for $, $ := range convert.Sorted($) {\n$ := $.Field($)\n$\n}", key, element, entries, item, at.variable, name, body)
 }

@@ -122,5 +122,5 @@ func (f *Func) anyName(x jen.Code, typed bool) *jen.Statement {
 // openCase writes the code that opens the Any x for a case.
 func (f *Func) openCase(c *model.Case, at Place) []jen.Code {
 	pre, value := f.decoded(c.Struct.Name, c.Struct.Side, jen.Id("y"), at)
-	return f.open(c.Any, c.Typed, at, jen.Id("x"), "y", append(pre, f.Src("return $", value)))
+	return f.open(c.Any, c.Typed, at, jen.Id("x"), jen.Id("y"), append(pre, f.Src("return $", value)))
 }

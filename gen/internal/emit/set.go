@@ -11,8 +11,8 @@ import (
 // struct is set.
 func (f *Func) groupedField(d *model.Field, to string) []jen.Code {
 	pre, value := f.value(d, jen.Id("m"), f.Here())
-	return append(pre, f.nested(func(_, element string) []jen.Code {
-		return []jen.Code{f.If(f.Src("$ := $", element, value), f.Src("$.isSet()", element), f.Src("$ = new($)", to, element))}
+	return append(pre, f.with("$ := $", value, "$.isSet()", func(x *jen.Statement) []jen.Code {
+		return []jen.Code{f.Src("$ = new($)", to, x)}
 	})...)
 }
 

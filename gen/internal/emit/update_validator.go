@@ -43,45 +43,24 @@ func (f *Func) GoEach(x *jen.Statement, steps []model.GoStep, at Place, last boo
 		name = cmp.Or(name, d.Name)
 	}
 	at = at.Child(name)
-	rest := func(x *jen.Statement, at Place) []jen.Code { return f.GoEach(x, steps[1:], at, last, body) }
-	if (d.List || d.IsMap() || d.Optional) && (len(steps) > 1 || last) {
-		return f.nested(func(index, element string) []jen.Code {
-			y := jen.Id(element)
-			if d.Optional {
-				return []jen.Code{f.If(f.Src("$ := $", y, x), f.Src("$ != nil", y), rest(y, at)...)}
-			}
-			key := index
-			if d.IsMap() {
-				key = f.mapKey()
-			}
-			item, inner := f.inElement(func(item string) []jen.Code { return f.goCase(y, steps[0].Case, Place{variable: item}, rest) })
-			if d.IsMap() {
-				return []jen.Code{f.mapLoop(key, element, x, at, item, inner)}
-			}
-			return []jen.Code{f.goLoop(index, element, x, at, item, inner, d)}
-		})
+	_, isStruct := d.Value.(model.StructOf)
+	inside := func(_ string, x *jen.Statement, at Place) []jen.Code {
+		rest := func(x *jen.Statement) []jen.Code { return f.GoEach(x, steps[1:], at, last, body) }
+		c := steps[0].Case
+		if c == nil {
+			return rest(x)
+		}
+		if c.Path != nil {
+			at = at.Below(*c.Path)
+		}
+		return f.with("$, ok := $", f.Src("$.($)", x, c.Type), "ok", rest)
 	}
-	return f.goCase(x, steps[0].Case, at, rest)
-}
-
-// goCase looks into one case of a oneof.
-func (f *Func) goCase(x *jen.Statement, c *model.Case, at Place, rest func(*jen.Statement, Place) []jen.Code) []jen.Code {
-	if c == nil {
-		return rest(x, at)
+	switch {
+	case len(steps) == 1 && !last:
+	case d.Optional:
+		return f.with("$ := $", x, "$ != nil", func(x *jen.Statement) []jen.Code { return inside("", x, at) })
+	case d.List || d.IsMap():
+		return f.loop(loop{over: x, at: at, isMap: d.IsMap(), paths: true, addressed: d.List && isStruct}, inside)
 	}
-	if c.Path != nil {
-		at = at.Below(*c.Path)
-	}
-	return f.nested(func(_, element string) []jen.Code {
-		return []jen.Code{f.If(f.Src("$, ok := $.($)", element, x, c.Type), jen.Id("ok"), rest(jen.Id(element), at)...)}
-	})
-}
-
-// goLoop writes a loop over a slice. Structs are not copied.
-func (f *Func) goLoop(index, element string, list *jen.Statement, at Place, item string, body []jen.Code, d *model.Field) jen.Code {
-	path := f.Src("$ := $.Item($, $)", item, at.variable, jen.Lit(at.field), index)
-	if _, ok := d.Value.(model.StructOf); ok {
-		return f.Src("for $ := range $ {\n$ := &$[$]\n$\n$\n}", index, list, element, list, index, path, body)
-	}
-	return f.Src("for $, $ := range $ {\n$\n$\n}", index, element, list, path, body)
+	return inside("", x, at)
 }

@@ -61,7 +61,7 @@ func (e *emitter) scope(s *model.Scope) jen.Code {
 	f := e.fn(s.Message)
 	body := f.checks(s.Checks)
 	for _, u := range s.Under {
-		loop := f.Each("m", u.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+		loop := f.Each("m", u.Path, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
 			return f.validate(u.Scope, at, x)
 		})
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
@@ -167,12 +167,9 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 	if p.Last().Part != nil {
 		return f.When(conds, f.entries(r, m, p, text))
 	}
-	return f.When(conds, f.nested(func(index, element string) []jen.Code {
-		item := f.pathName()
-		broken, shown := r.Broken(f, f.Scalar(jen.Id(element), p))
-		broken = f.orInvalid(jen.Id(element), p, broken)
-		body := f.If(nil, broken, f.Violation(Place{variable: item}, shown, text))
-		return []jen.Code{f.loop(index, element, m, p, f.Here(), item, []jen.Code{body})}
+	return f.When(conds, f.Each(m, p, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
+		broken, shown := r.Broken(f, f.Scalar(x, p))
+		return []jen.Code{f.If(nil, f.orInvalid(x, p, broken), f.Violation(at, shown, text))}
 	}))
 }
 
@@ -205,11 +202,11 @@ func reads(s *model.Struct, path string) bool {
 // entries writes a check of the keys or values of a map. The path of an entry is only built for a
 // violation.
 func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.Code {
-	return f.nested(func(_, element string) []jen.Code {
+	return f.nested(func(x *jen.Statement) []jen.Code {
 		key := f.mapKey()
-		entry, x := key+", "+element, jen.Id(element)
+		entry := f.Src("$, $", key, x)
 		if p.Last().Key() {
-			entry, x = key, jen.Id(key)
+			entry, x = jen.Id(key), jen.Id(key)
 		}
 		broken, shown := r.Broken(f, f.Scalar(x, p))
 		if shown == nil || p.Last().Key() {
@@ -241,14 +238,14 @@ func (f *Func) operand(m string, p model.Path) (init, guard, x jen.Code) {
 
 // Messages runs a statement with the place and the whole message for each message at a path.
 func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
-	return f.Each(m, p, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+	return f.Each(m, p, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
 		return []jen.Code{f.Src(statement, f.path(at), f.askedMessage(x, p.Message()))}
 	})
 }
 
 // callCheck calls a validate hook, unless there is no message for it.
 func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
-	return f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+	return f.Each(m, c.Path, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
 		args := f.hookArgs(c.Hook, x, c.Path.Message(), "")
 		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.of == f.pkg.Message && slices.Contains(f.pkg.Late, c.When.Profile) {
 			args = f.Src("$.message", x)

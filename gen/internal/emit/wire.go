@@ -49,7 +49,7 @@ func (e *emitter) none(m *protogen.Message) *jen.Statement { return e.Src("($)(n
 
 // open opens the Any x, which must hold a message m, and runs body with it under a
 // name.
-func (f *Func) open(m *protogen.Message, typed bool, at Place, x jen.Code, name string, body []jen.Code) []jen.Code {
+func (f *Func) open(m *protogen.Message, typed bool, at Place, x, name jen.Code, body []jen.Code) []jen.Code {
 	kind := "Any"
 	if typed {
 		kind = "Typed"

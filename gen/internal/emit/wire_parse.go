@@ -86,7 +86,7 @@ func (e *emitter) fieldCase(f *protogen.Field, typ string, body ...jen.Code) jen
 }
 
 // fill reads the message, of which x is the address, that the reader r is at.
-func (e *emitter) fill(m *protogen.Message, r, x string) jen.Code {
+func (e *emitter) fill(m *protogen.Message, r string, x any) jen.Code {
 	switch name := model.Native(m); {
 	case name != "":
 		return e.Src("wire."+name+"($, $)", r, x)

@@ -66,7 +66,7 @@ func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []je
 		return f.When(conds, r.groups(f, m, c))
 	}
 	name := f.Variable("sum")
-	loop := f.Each(m, c.Path, f.Here(), false, func(x jen.Code, _ emit.Place) []jen.Code {
+	loop := f.Each(m, c.Path, f.Here(), false, func(x *jen.Statement, _ emit.Place) []jen.Code {
 		value := f.Get(x, r.of)
 		if r.absent == nil {
 			return []jen.Code{f.Src("$ += uint64($)", name, f.Scalar(value, r.of))}
@@ -85,7 +85,7 @@ func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []je
 // groups checks a sum for each value of a key.
 func (r sum) groups(f *emit.Func, m string, c *model.Check) []jen.Code {
 	sums := f.Variable("sums")
-	loop := f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at emit.Place) []jen.Code {
+	loop := f.Each(m, c.Path, f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
 		value := f.Scalar(f.Get(x, r.of), r.of)
 		if r.absent != nil {
 			value = f.Src("convert.Or($, $)", f.Get(x, r.of), f.Literal(*r.absent))

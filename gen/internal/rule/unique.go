@@ -112,7 +112,7 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 	violated := *c
 	violated.Rule = r.inViolation()
 	code, check := set(f, keys, emit.RuleText(&violated))
-	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at emit.Place) []jen.Code {
+	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
 		if len(r.keys) == 1 {
 			at = at.Below(r.keys[0])
 		}
@@ -157,7 +157,7 @@ func (r unique) goKeys(f *emit.Func, c *model.Check) []uniqueKey {
 
 // set declares the set of the keys so far. check checks that the key of the element x is not
 // in it, and adds the key.
-func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check func(x jen.Code, at emit.Place) []jen.Code) {
+func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check func(x *jen.Statement, at emit.Place) []jen.Code) {
 	name, key := f.Variable("seen"), keys[0]
 	if len(keys) > 1 {
 		typ := f.Variable("key")
@@ -169,7 +169,7 @@ func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check f
 		}}
 	}
 	decls = append(decls, f.Src("var $ convert.Set[$]", name, key.typ))
-	return decls, func(x jen.Code, at emit.Place) []jen.Code {
+	return decls, func(x *jen.Statement, at emit.Place) []jen.Code {
 		value, shown := key.value(x), jen.Code(nil)
 		if key.shown {
 			shown = value
