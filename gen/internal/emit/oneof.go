@@ -16,14 +16,19 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	var body []jen.Code
 	always := false
 	for i, c := range o.Cases {
-		switch same := sameAny(o, c); {
-		case c.Any == nil:
-			var conds []jen.Code
-			conds, body = f.addCase(body, c)
-			always = len(conds) == 0
-		case same[0] == c: // the first case of this Any
-			body = append(body, f.anyCases(same, lastOfAny(o, i, same)))
+		same := sameAny(o, c)
+		if c.Any != nil && same[0] != c {
+			continue // the first case of an Any has the code of the others
 		}
+		init, conds := f.caseConds(c)
+		value := f.caseValue(c, same)
+		if c.Any != nil && len(same) < len(o.Cases[i:]) {
+			value = append(value, f.Src("return nil"))
+		}
+		if always = len(conds) == 0; !always {
+			value = []jen.Code{f.If(init, f.And(conds...), value...)}
+		}
+		body = append(body, value...)
 	}
 	if !always {
 		body = append(body, f.Src("return nil"))
@@ -31,52 +36,32 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	return f.decodes("decode"+o.Name, "returns the case that applies, or nil if none applies.", "", "", f.view(o.Message), o.Name, body)
 }
 
-// addCase adds the code for the value of a case to body, and returns its condition.
-func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) {
-	x, at := jen.Id("m"), f.Here()
-	var init jen.Code
-	if c.Path != nil && c.Path.Message() != nil && c.Hook == nil {
-		x, at = jen.Id("x"), f.Here().Below(*c.Path)
-		init, conds = f.caseConds(c)
-	} else {
-		init, conds = f.sharedConds(c.When)
-	}
-	var value []jen.Code
-	if c.Hook != nil {
-		value = []jen.Code{f.Src("x, err := $\nif err != nil {\nv.AddError($, err)\nreturn nil\n}\nreturn x",
-			f.hookCall(*c.Hook, ""), f.path(f.hookPlace(*c.Hook)))}
-	} else {
-		pre, call := f.decoded(c.Struct.Name, c.Struct.Side, x, at)
-		value = slices.Concat(pre, []jen.Code{f.Src("return $", call)})
-	}
-	if len(conds) == 0 {
-		return nil, append(body, value...)
-	}
-	return conds, append(body, f.If(init, f.And(conds...), value...))
+// ofMessage reports whether a case is made of an inner message.
+func ofMessage(c *model.Case) bool {
+	return c.Path != nil && c.Path.Message() != nil && c.Hook == nil
 }
 
-// sharedConds are the tests of a condition. If all are about fields of one inner message, init declares it as x.
-func (f *Func) sharedConds(c model.Cond) (init jen.Code, conds []jen.Code) {
-	if len(c.Tests) < 2 || len(c.Tests[0].Path.Steps) < 2 {
-		return nil, f.conds("m", c)
-	}
-	at := c.Tests[0].Path.Parent()
-	if at.Many() || slices.ContainsFunc(c.Tests, func(t model.Test) bool {
-		rest, ok := t.Path.Behind(at)
-		return !ok || f.ReadsStruct(rest)
-	}) {
-		return nil, f.conds("m", c)
-	}
-	return f.Src("x := $", f.Get("m", at)), f.CondsAt("m", c, "x", at)
-}
-
-// caseConds are the conditions of a case of a message, which init declares as x.
+// caseConds are the conditions of a case. init declares the message of the case as x. If the case has none, but all tests
+// are about fields of one inner message, init declares that one.
 func (f *Func) caseConds(c *model.Case) (init jen.Code, conds []jen.Code) {
-	w := c.When
-	if !w.Context.Empty() || len(w.Tests) != 1 || w.Tests[0].Kind != model.Present || w.Tests[0].Path.String() != c.Path.String() {
-		conds = f.conds("m", w) // it is not only that there is the message
+	if ofMessage(c) {
+		conds = []jen.Code{f.Src("x != nil")}
+		if present := (model.Test{Kind: model.Present, Path: *c.Path}); !model.SameCond(c.When, model.Cond{Tests: []model.Test{present}}) {
+			conds = append(conds, f.conds("m", c.When)...)
+		}
+		return f.Src("x := $", f.Get("m", *c.Path)), conds
 	}
-	return f.Src("x := $", f.Get("m", *c.Path)), append([]jen.Code{f.Src("x != nil")}, conds...)
+	if tests := c.When.Tests; len(tests) > 1 && len(tests[0].Path.Steps) > 1 {
+		at := tests[0].Path.Parent()
+		apart := func(t model.Test) bool {
+			rest, ok := t.Path.Behind(at)
+			return !ok || f.ReadsStruct(rest)
+		}
+		if !slices.ContainsFunc(tests, apart) {
+			return f.Src("x := $", f.Get("m", at)), f.CondsAt("m", c.When, "x", at)
+		}
+	}
+	return nil, f.conds("m", c.When)
 }
 
 // sameAny are the cases that open the same Any under the same condition.
@@ -86,28 +71,33 @@ func sameAny(o *model.Oneof, c *model.Case) []*model.Case {
 	})
 }
 
-// lastOfAny reports whether all cases from i on are among those of one Any.
-func lastOfAny(o *model.Oneof, i int, same []*model.Case) bool {
-	return !slices.ContainsFunc(o.Cases[i:], func(c *model.Case) bool { return !slices.Contains(same, c) })
+// caseValue returns the value of a case. same are the cases of its Any, if it has one: another message than theirs is
+// a violation, and no later case is tried.
+func (f *Func) caseValue(c *model.Case, same []*model.Case) []jen.Code {
+	x, at := jen.Id("m"), f.Here()
+	if ofMessage(c) {
+		x, at = jen.Id("x"), at.Below(*c.Path)
+	}
+	switch {
+	case c.Hook != nil:
+		return []jen.Code{f.Src("x, err := $\nif err != nil {\nv.AddError($, err)\nreturn nil\n}\nreturn x",
+			f.hookCall(*c.Hook, ""), f.path(f.hookPlace(*c.Hook)))}
+	case len(same) > 1:
+		name := func(c *model.Case) string { return string(c.Any.Desc.FullName()) }
+		clauses := slice.Map(same, func(c *model.Case) jen.Code { return f.Src("case $:\n$", jen.Lit(name(c)), f.openCase(c, at)) })
+		found := f.anyName(x, slices.ContainsFunc(same, func(c *model.Case) bool { return c.Typed }))
+		other := f.Violation(at, jen.Id("name"), "must be one of "+strings.Join(slice.Map(same, name), ", "))
+		return []jen.Code{f.Src("switch name := $; name {\n$\ndefault:\n$\n}", found, clauses, other)}
+	case c.Any != nil:
+		return f.openCase(c, at)
+	}
+	return f.returned(c, x, at)
 }
 
-// anyCases writes the cases of one Any: another message than theirs is a
-// violation, and no later case is tried.
-func (f *Func) anyCases(cases []*model.Case, last bool) jen.Code {
-	at := f.Here().Below(*cases[0].Path)
-	init, conds := f.caseConds(cases[0])
-	body := f.openCase(cases[0], at)
-	if len(cases) > 1 {
-		name := func(c *model.Case) string { return string(c.Any.Desc.FullName()) }
-		clauses := slice.Map(cases, func(c *model.Case) jen.Code { return f.Src("case $:\n$", jen.Lit(name(c)), f.openCase(c, at)) })
-		found := f.anyName(jen.Id("x"), slices.ContainsFunc(cases, func(c *model.Case) bool { return c.Typed }))
-		other := f.Violation(at, jen.Id("name"), "must be one of "+strings.Join(slice.Map(cases, name), ", "))
-		body = []jen.Code{f.Src("switch name := $; name {\n$\ndefault:\n$\n}", found, clauses, other)}
-	}
-	if !last {
-		body = append(body, f.Src("return nil"))
-	}
-	return f.If(init, f.And(conds...), body...)
+// returned returns the struct of a case, which is decoded from x.
+func (f *Func) returned(c *model.Case, x jen.Code, at Place) []jen.Code {
+	pre, call := f.decoded(c.Struct.Name, c.Struct.Side, x, at)
+	return append(pre, f.Src("return $", call))
 }
 
 // anyName is the name of the message in the Any x or, where that may be typed, of the
@@ -121,6 +111,6 @@ func (f *Func) anyName(x jen.Code, typed bool) *jen.Statement {
 
 // openCase writes the code that opens the Any x for a case.
 func (f *Func) openCase(c *model.Case, at Place) []jen.Code {
-	pre, value := f.decoded(c.Struct.Name, c.Struct.Side, jen.Id("y"), at)
-	return f.open(c.Any, c.Typed, at, jen.Id("x"), jen.Id("y"), append(pre, f.Src("return $", value)))
+	y := jen.Id("y")
+	return f.open(c.Any, c.Typed, at, jen.Id("x"), y, f.returned(c, y, at))
 }
