@@ -33,52 +33,42 @@ func (e *emitter) equalField(f *model.Field, a, b string) jen.Code {
 	one.List, one.Key, one.Optional = false, model.NoClass, false
 	plain := one.Comparable()
 	all := map[bool]string{true: "slices.Equal", false: "maps.Equal"}[f.List]
+	equal, method := e.equalFunc(f.Value)
 	switch {
 	case (f.List || f.IsMap()) && plain:
 		return e.Src(all+"($, $)", a, b)
 	case f.List || f.IsMap():
-		return e.Src(all+"Func($, $, $)", a, b, e.equalFunc(f.Value))
+		return e.Src(all+"Func($, $, $)", a, b, equal)
 	case f.Optional && plain:
 		return e.Src("convert.EqualPointers($, $, convert.Same)", a, b)
 	case f.Optional:
-		return e.Src("convert.EqualPointers($, $, $)", a, b, e.equalFunc(f.Value))
+		return e.Src("convert.EqualPointers($, $, $)", a, b, equal)
 	case plain:
 		return e.Src("$ == $", a, b)
-	}
-	switch v := f.Value.(type) {
-	case model.StructOf, model.Converted:
+	case method:
 		return e.Src("$.Equal($)", a, b)
-	case model.Plain:
-		if v.Class == model.Timestamp {
-			return e.Src("$.Equal($)", a, b)
-		}
 	}
-	return e.Src("$($, $)", e.equalFunc(f.Value), a, b)
+	return e.Src("$($, $)", equal, a, b)
 }
 
-// equalFunc is a function that compares two values.
-func (e *emitter) equalFunc(v model.Value) jen.Code {
+// equalFunc is a function that compares two values, perhaps the method Equal of their type.
+func (e *emitter) equalFunc(v model.Value) (equal jen.Code, method bool) {
 	switch v := v.(type) {
-	case model.StructOf:
-		return jen.Op(v.Struct.Name + ".Equal")
 	case model.OneofOf:
-		return jen.Id("equal" + v.Oneof.Name)
+		return jen.Id("equal" + v.Oneof.Name), false
 	case model.InlineOf:
-		return e.Src("convert.EqualUpdates")
-	case model.Converted:
-		if v.Conversion.Equal {
-			return e.Src("$.Equal", e.conversionType(v.Conversion))
-		}
+		return e.Src("convert.EqualUpdates"), false
+	case model.HookOf:
+		return e.Src("convert.EqualValues"), false
 	case model.Plain:
-		switch v.Class {
-		case model.Bytes:
-			return e.Src("bytes.Equal")
-		case model.Timestamp:
-			return e.Src("time.Time.Equal")
-		default:
+		if v.Class == model.Bytes {
+			return e.Src("bytes.Equal"), false
+		}
+		if v.Class != model.Timestamp {
+			return e.Src("convert.EqualValues"), false
 		}
 	}
-	return e.Src("convert.EqualValues")
+	return e.Src("$.Equal", e.ValueType(v)), true
 }
 
 // equalOneof writes the comparison of two values of a oneof if == cannot compare all cases.
