@@ -99,8 +99,9 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 
 // isLiteral reports whether one composite literal decodes a struct.
 func (e *emitter) isLiteral(s *model.Struct) bool {
+	f := e.fn(s.Message)
 	return s.Keep == nil && s.Stop == nil && s.Rules == nil &&
-		!slices.ContainsFunc(s.Fields, func(d *model.Field) bool { return !e.isExpr(d) })
+		!slices.ContainsFunc(s.Fields, func(d *model.Field) bool { return f.expr(d) == nil })
 }
 
 // fillsPlace reports whether the function that decodes a struct fills the struct at a pointer,

@@ -16,8 +16,8 @@ func (f *Func) field(target string, d *model.Field) []jen.Code {
 		return f.When(f.conds("m", d.When), f.field(target, &always))
 	}
 	to := target + "." + d.GoName()
-	if f.isExpr(d) {
-		return []jen.Code{f.Src("$ = $", to, f.expr(d))}
+	if x := f.expr(d); x != nil {
+		return []jen.Code{f.Src("$ = $", to, x)}
 	}
 	if d.Ref != "" && !d.SelfName {
 		return f.refField(target, d, to)
@@ -36,60 +36,44 @@ func (f *Func) field(target string, d *model.Field) []jen.Code {
 	return f.singleField(d, to)
 }
 
-// isExpr reports whether one expression decodes the whole field and no statement is needed
-// beside it.
-func (e *emitter) isExpr(d *model.Field) bool {
-	if d.Optional || d.SelfName || d.Ref != "" || len(d.Paths) > 1 || !d.When.Empty() {
-		return false
-	}
-	if len(d.Paths) == 0 {
-		switch d.Value.(type) {
-		case model.StructOf, model.OneofOf:
-			return true
-		}
-		return false
-	}
-	p := d.Paths[0]
-	v, plain := d.Value.(model.Plain)
-	if p.ManyInside() || (d.List || d.IsMap()) && (!plain || !v.Class.Scalar() || v.Wrapper) {
-		return false
-	}
-	switch v := d.Value.(type) {
-	case model.Plain:
-		return d.Default == nil && v.Class != model.JSON && v.Class != model.JSONList ||
-			d.Default != nil && (v.Wrapper || v.Class.Scalar() && !p.Presence())
-	case model.StructOf, model.HookOf:
-		return false
-	case model.EnumOf:
-		return d.Default == nil || !p.Presence()
-	case model.Converted:
-		return v.Conversion.Func != "" && len(v.Conversion.Inputs) == 0
-	}
-	return true
-}
-
-// expr is the expression of [emitter.isExpr].
+// expr is the expression that decodes the whole field. It is nil if a statement is needed.
 func (f *Func) expr(d *model.Field) *jen.Statement {
-	if len(d.Paths) == 0 {
+	if d.Optional || d.SelfName || d.Ref != "" || len(d.Paths) > 1 || !d.When.Empty() {
+		return nil
+	}
+	v, plain := d.Value.(model.Plain)
+	c, converted := d.Value.(model.Converted)
+	_, hook := d.Value.(model.HookOf)
+	_, structOf := d.Value.(model.StructOf)
+	switch {
+	case hook, len(d.Paths) > 0 && structOf, converted && (c.Conversion.Func == "" || len(c.Conversion.Inputs) > 0):
+		return nil
+	case len(d.Paths) == 0:
 		_, x := f.value(d, jen.Id("m"), f.Here())
 		return x
 	}
-	p := d.Paths[0]
-	x := f.Get("m", p)
-	if v, plain := d.Value.(model.Plain); plain && d.Default != nil && v.Wrapper {
-		if f.views != nil {
-			return f.Src("$.Or($)", x, f.Literal(*d.Default))
+	p, x := d.Paths[0], f.Get("m", d.Paths[0])
+	switch {
+	case d.List || d.IsMap():
+		if plain && v.Class.Scalar() && !v.Wrapper && !p.ManyInside() {
+			return x
 		}
+		return nil
+	case d.Default == nil:
+		if v.Class == model.JSON || v.Class == model.JSONList {
+			return nil
+		}
+	case v.Wrapper && f.views != nil:
+		return f.Src("$.Or($)", x, f.Literal(*d.Default))
+	case v.Wrapper:
 		return f.Src("convert.Or($, $)", x, f.Literal(*d.Default))
-	}
-	if d.Default != nil {
+	case p.Presence() || plain && !v.Class.Scalar():
+		return nil
+	default:
 		x = f.Src("cmp.Or($, $)", x, f.Literal(*d.Default))
 	}
-	if d.List || d.IsMap() {
-		return x
-	}
-	_, out := f.value(d, x, f.Here().Below(p))
-	return out
+	_, x = f.value(d, x, f.Here().Below(p))
+	return x
 }
 
 // value returns the Go value of x, which is at the place. pre declares the variables that
@@ -172,12 +156,13 @@ func (f *Func) refField(target string, d *model.Field, to string) []jen.Code {
 	if v, ok := d.Value.(model.HookOf); ok {
 		return append(f.field(target, &plain), f.ref(d, f.path(f.hookPlace(v.Hook)), f.Src("&$", to)))
 	}
+	x := f.expr(&plain)
 	switch {
 	case !d.List:
 		return append(f.field(target, &plain), f.ref(d, f.path(f.Here().Below(d.Paths[0])), f.Src("&$", to)))
-	case f.isExpr(&plain):
+	case x != nil:
 		at := f.Src("p.Item($, i)", jen.Lit(d.Paths[0].String()))
-		return []jen.Code{f.Src("$ = $\nfor i := range $ {\n$\n}", to, f.expr(&plain), to, f.ref(d, at, f.Src("&$[i]", to)))}
+		return []jen.Code{f.Src("$ = $\nfor i := range $ {\n$\n}", to, x, to, f.ref(d, at, f.Src("&$[i]", to)))}
 	}
 	return f.listField(d, to)
 }
