@@ -70,12 +70,8 @@ func (r unique) Reach() model.Reach {
 
 // Wording implements [model.Rule].
 func (r unique) Wording() string {
-	keys := emit.Texts(r.keys)
-	for _, f := range r.fields {
-		keys = append(keys, cmp.Or(f.PathName(), f.Name))
-	}
 	text := "must be unique"
-	if len(keys) > 0 {
+	if keys := append(emit.Texts(r.keys), slice.Map(r.fields, goPath)...); len(keys) > 0 {
 		text += " by " + strings.Join(keys, ", ")
 	}
 	if r.across {
@@ -84,81 +80,63 @@ func (r unique) Wording() string {
 	return text
 }
 
-// inViolation is the rule for the text of a violation, whose path ends with a single key.
-func (r unique) inViolation() unique {
-	if len(r.keys)+len(r.fields) == 1 {
-		r.keys, r.fields = nil, nil
-	}
-	return r
-}
-
 // A uniqueKey is a value that identifies elements, alone or together with others.
 type uniqueKey struct {
-	name  string // of a field, beside others
-	typ   jen.Code
-	value func(x jen.Code) jen.Code // of the element x
-	shown bool                      // a violation shows it
+	path  string   // in violations, from an element; empty: the element itself
+	name  string   // of a field, beside others
+	typ   jen.Code // of the value
+	value func(x jen.Code) jen.Code
+	shown bool // a violation shows it
 }
 
 // Code implements [emit.Coder].
 func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	taken := make(model.Names) // a_b.c and a.b_c look alike
 	keys := slice.Map(r.keys, func(p model.Path) uniqueKey {
-		return uniqueKey{taken.Take(keyField(p)), f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
+		value := func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }
+		return uniqueKey{p.String(), taken.Take(keyField(p)), f.ScalarType(p), value, true}
 	})
 	if len(keys) == 0 {
 		keys = []uniqueKey{{typ: f.ScalarType(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
 	}
-	violated := *c
-	violated.Rule = r.inViolation()
-	code, check := set(f, keys, emit.RuleText(&violated))
-	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
-		if len(r.keys) == 1 {
-			at = at.Below(r.keys[0])
-		}
-		return check(x, at)
-	})...))
+	decls, check := r.set(f, keys, c)
+	return f.When(conds, append(decls, f.Each(m, c.Path, f.Here(), true, check)...))
 }
 
 // GoCode checks one slice, or the whole update.
 func (r unique) GoCode(f *emit.Func, c *model.Check) []jen.Code {
-	violated := *c
-	violated.Rule = r.inViolation()
-	decls, check := set(f, r.goKeys(f, c), emit.RuleText(&violated))
+	decls, check := r.set(f, r.goKeys(f, c), c)
 	last := len(c.Go.Steps) - 1
 	if r.across {
 		last = 0
 	}
 	return f.GoEach(jen.Id("u"), c.Go.Steps[:last], f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
-		return append(decls, f.GoEach(x, c.Go.Steps[last:], at, true, func(x *jen.Statement, at emit.Place) []jen.Code {
-			if len(r.fields) == 1 {
-				at = at.Child(cmp.Or(r.fields[0].PathName(), r.fields[0].Name))
-			}
-			return check(x, at)
-		})...)
+		return append(decls, f.GoEach(x, c.Go.Steps[last:], at, true, check)...)
 	})
 }
 
 // goKeys are the values that identify the elements: fields, or the elements themselves.
 func (r unique) goKeys(f *emit.Func, c *model.Check) []uniqueKey {
 	if len(r.fields) == 0 {
-		_, isStruct := c.Go.Last().Value.(model.StructOf)
-		return []uniqueKey{{typ: f.ValueType(c.Go.Last().Value), shown: !isStruct, value: func(x jen.Code) jen.Code {
-			if isStruct {
-				return f.Src("*$", x)
-			}
-			return x
-		}}}
+		text, element := "$", c.Go.Last().Value
+		_, isStruct := element.(model.StructOf)
+		if isStruct {
+			text = "*$"
+		}
+		return []uniqueKey{{typ: f.ValueType(element), value: func(x jen.Code) jen.Code { return f.Src(text, x) }, shown: !isStruct}}
 	}
 	return slice.Map(r.fields, func(k *model.Field) uniqueKey {
-		return uniqueKey{k.Name, f.GoType(k), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
+		return uniqueKey{goPath(k), k.Name, f.GoType(k), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
 	})
 }
 
+// goPath is the path of a field in violations, from the struct that has it.
+func goPath(f *model.Field) string { return cmp.Or(f.PathName(), f.Name) }
+
 // set declares the set of the keys so far. check checks that the key of the element x is not
-// in it, and adds the key.
-func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check func(x *jen.Statement, at emit.Place) []jen.Code) {
-	name, key := f.Variable("seen"), keys[0]
+// in it, and adds the key. The path of a violation ends with a single key, so the text does not have it.
+func (r unique) set(f *emit.Func, keys []uniqueKey, c *model.Check) (decls []jen.Code, check func(x *jen.Statement, at emit.Place) []jen.Code) {
+	name, key, violated := f.Variable("seen"), keys[0], *c
 	if len(keys) > 1 {
 		typ := f.Variable("key")
 		fields := slice.Map(keys, func(k uniqueKey) jen.Code { return f.Src("$ $", k.name, k.typ) })
@@ -167,6 +145,8 @@ func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check f
 			values := slice.Map(keys, func(k uniqueKey) jen.Code { return k.value(x) })
 			return f.Src("$ {$}", typ, jen.List(values...))
 		}}
+	} else {
+		violated.Rule = unique{across: r.across}
 	}
 	decls = append(decls, f.Src("var $ convert.Set[$]", name, key.typ))
 	return decls, func(x *jen.Statement, at emit.Place) []jen.Code {
@@ -174,7 +154,7 @@ func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check f
 		if key.shown {
 			shown = value
 		}
-		return []jen.Code{f.If(nil, f.Src("$.Before($)", name, value), f.Violation(at, shown, text))}
+		return []jen.Code{f.If(nil, f.Src("$.Before($)", name, value), f.Violation(at.Child(key.path), shown, emit.RuleText(&violated)))}
 	}
 }
 
