@@ -15,11 +15,10 @@ func (kinds) Characters() model.RuleKind {
 
 // sizes is a kind of rule that a text has a number of units within bounds. The keys end with a name.
 func sizes(name string, u unit, examples []model.RuleExample) model.RuleKind {
-	units := map[unit]string{character: "characters", elementByte: "bytes"}[u]
 	return model.RuleKind{
 		Keys: []descriptor.Key{
-			{Name: "min_" + name, Kind: descriptor.KindSize, Doc: "The text must have at least as many " + units + ". Of a list, each element is checked."},
-			{Name: "max_" + name, Kind: descriptor.KindSize, Doc: "The text must have at most as many " + units + ". Of a list, each element is checked."},
+			{Name: "min_" + name, Kind: descriptor.KindSize, Doc: "The text must have at least as many " + u.name + "s. Of a list, each element is checked."},
+			{Name: "max_" + name, Kind: descriptor.KindSize, Doc: "The text must have at most as many " + u.name + "s. Of a list, each element is checked."},
 		},
 		Examples: examples,
 		GoFields: true,

@@ -58,23 +58,23 @@ type length struct {
 }
 
 // A unit is a thing that a length counts.
-type unit int
+type unit struct {
+	name   string
+	number string // of units in $
+	text   bool   // they are of a text, which a violation shows
+	reach  model.Reach
+}
 
-const (
-	element unit = iota
-	octet
-	textByte    // of a text, which a violation shows
-	elementByte // of each text of a list
-	character
+var (
+	element     = unit{name: "element", number: "len($)", reach: model.ReachField}
+	octet       = unit{name: "byte", number: "len($)", reach: model.ReachField}
+	textByte    = unit{name: "byte", number: "len($)", text: true, reach: model.ReachField}
+	elementByte = unit{name: "byte", number: "len($)", text: true, reach: model.ReachElement} // of each text of a list
+	character   = unit{name: "character", number: "utf8.RuneCountInString($)", text: true, reach: model.ReachElement}
 )
 
 // Reach implements [model.Rule].
-func (r length) Reach() model.Reach {
-	if r.unit >= elementByte {
-		return model.ReachElement
-	}
-	return model.ReachField
-}
+func (r length) Reach() model.Reach { return r.unit.reach }
 
 // Wording implements [model.Rule].
 func (r length) Wording() string {
@@ -85,11 +85,10 @@ func (r length) Wording() string {
 // form is the wording and the condition of a violation, in which $ is the number.
 func (r length) form() (wording, broken string) {
 	count := func(n int) string {
-		name := [...]string{"element", "byte", "byte", "byte", "character"}[r.unit]
 		if n == 1 {
-			return "1 " + name
+			return "1 " + r.unit.name
 		}
-		return fmt.Sprintf("%d %ss", n, name)
+		return fmt.Sprintf("%d %ss", n, r.unit.name)
 	}
 	switch {
 	case r.min == 1 && r.max < 0:
@@ -108,21 +107,14 @@ func (r length) form() (wording, broken string) {
 
 // Broken implements [emit.Condition].
 func (r length) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	if r.unit >= textByte {
-		shown = x
-	}
 	_, form := r.form()
-	switch {
-	case shown != nil && form == "$ == 0":
-		return f.Src(`$ == ""`, x), shown
-	case shown != nil && form == "$ > 0":
-		return f.Src(`$ != ""`, x), shown
+	if r.unit.text {
+		shown = x
+		if empty := map[string]string{"$ == 0": `$ == ""`, "$ > 0": `$ != ""`}[form]; empty != "" {
+			return f.Src(empty, x), shown
+		}
 	}
-	number := "len($)"
-	if r.unit == character {
-		number = "utf8.RuneCountInString($)"
-	}
-	form = strings.ReplaceAll(form, "$", number)
+	form = strings.ReplaceAll(form, "$", r.unit.number)
 	return f.Src(form, slices.Repeat([]any{x}, strings.Count(form, "$"))...), shown
 }
 
