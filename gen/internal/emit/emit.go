@@ -49,29 +49,16 @@ func (e *UnknownPackageError) Error() string {
 
 // Files returns the code of p. An [*UnknownPackageError] names a proto file.
 func Files(p *model.Package, to Target) ([]File, error) {
-	e := newEmitter(p)
-	var files []File
-	artefacts := e.artefacts()
-	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
-		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
-			return nil, &UnknownPackageError{file + ".proto"}
-		}
+	files, err := newEmitter(p).files(to)
+	if err != nil || !p.Wire {
+		return files, err
 	}
-	for _, a := range artefacts {
-		if len(a.code) == 0 {
-			continue
-		}
-		data, err := e.render(a, to)
-		if err != nil {
-			return nil, fmt.Errorf("emit: %s: %w", a.name, err)
-		}
-		files = append(files, File{Name: a.name, Data: data})
-	}
-	if !p.Wire {
-		return files, nil
-	}
-	test, err := wireTest(p, to)
-	return append(files, test), err
+	by := *p
+	by.Wire = false
+	test := newEmitter(&by)
+	test.wireTest = true
+	tests, err := test.files(to)
+	return append(files, tests...), err
 }
 
 // An emitter writes one package.
@@ -80,7 +67,9 @@ type emitter struct {
 	imports  map[string]bool
 	patterns []string // regular expressions of rules
 	views    *views   // nil: messages are unmarshalled
-	wireTest bool     // for the test of a wire decoder, which takes updates of any type
+	// Write the test that compares a wire decoder with the decoder that `decoder: message` generates from the same
+	// descriptor. It takes updates of any type.
+	wireTest bool
 }
 
 func newEmitter(p *model.Package) *emitter {
@@ -98,6 +87,9 @@ type artefact struct {
 }
 
 func (e *emitter) artefacts() []artefact {
+	if e.wireTest {
+		return []artefact{{"wire_gen_test.go", slices.Concat(e.decodeFunctions(), e.validator(), e.template("wiretest"))}}
+	}
 	return []artefact{
 		{"update.gen.go", e.update()},
 		{"watcher.gen.go", e.template("watcher")},
@@ -109,6 +101,36 @@ func (e *emitter) artefacts() []artefact {
 		{"register.gen.go", e.template("register")},
 		{"conformance_gen_test.go", e.template("conformance")},
 	}
+}
+
+// files makes the texts of all artefacts that have code.
+func (e *emitter) files(to Target) ([]File, error) {
+	artefacts := e.artefacts()
+	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
+		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
+			return nil, &UnknownPackageError{file + ".proto"}
+		}
+	}
+	var files []File
+	for _, a := range artefacts {
+		if len(a.code) == 0 {
+			continue
+		}
+		data, err := e.render(a, to)
+		if err != nil {
+			return nil, fmt.Errorf("emit: %s: %w", a.name, err)
+		}
+		files = append(files, File{Name: a.name, Data: data})
+	}
+	return files, nil
+}
+
+// named is the name of a function or variable in the code. That of the decoder of messages is beside the wire decoder's.
+func (e *emitter) named(name string) string {
+	if e.wireTest {
+		return "message" + upperFirst(name)
+	}
+	return name
 }
 
 // render makes the text of a file.
