@@ -202,6 +202,15 @@ func (f *Func) singleField(d *model.Field, to string) []jen.Code {
 	return append(out, f.with("$ := $", f.Get("m", p), "$ != nil", func(x *jen.Statement) []jen.Code { return f.assign(d, x, at, to) })...)
 }
 
+// groupedField fills a pointer to a struct of the message itself. It stays nil if no field of the
+// struct is set.
+func (f *Func) groupedField(d *model.Field, to string) []jen.Code {
+	pre, value := f.value(d, jen.Id("m"), f.Here())
+	return append(pre, f.with("$ := $", value, "$.isSet()", func(x *jen.Statement) []jen.Code {
+		return []jen.Code{f.Src("$ = new($)", to, x)}
+	})...)
+}
+
 // selfNamed fills a field whose default is the resource's name. An xdstp name
 // has the type that it names, so it is never the name of a resource of another.
 func (f *Func) selfNamed(d *model.Field, at Place, to string) []jen.Code {

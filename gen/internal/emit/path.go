@@ -69,6 +69,15 @@ func (e *emitter) nonZero(x any, class model.Class, is bool) *jen.Statement {
 	}
 }
 
+// valueSet is the condition that x, the value of a field, is not zero, or that it is.
+func (e *emitter) valueSet(f *model.Field, x any, set bool) jen.Code {
+	class := f.ZeroClass()
+	if v, ok := f.Value.(model.StructOf); ok && class == model.NoClass && v.Struct.Comparable {
+		return e.Src("$ $ ($)", x, comparison(!set), v.Struct.Name+"{}")
+	}
+	return e.nonZero(x, class, set)
+}
+
 // negation is the operator in front of a condition that must not hold.
 func negation(not bool) string { return map[bool]string{true: "!"}[not] }
 

@@ -63,6 +63,13 @@ func shownAs(f *model.Field) string {
 	return ""
 }
 
+// isSet writes the method of a struct that reports whether a field is set.
+func (e *emitter) isSet(s *model.Struct) jen.Code {
+	fields := slice.Map(s.Fields, func(f *model.Field) jen.Code { return e.valueSet(f, "s."+f.GoName(), true) })
+	return e.documented("isSet reports whether a field is not zero.", "func (s *$) isSet() bool {\nreturn $\n}",
+		s.Name, jen.Custom(jen.Options{Separator: "||\n"}, fields...))
+}
+
 // oneofType writes a closed interface.
 func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 	names := slice.Map(o.Cases, func(c *model.Case) string { return "[" + c.Type + "]" })
