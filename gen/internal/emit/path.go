@@ -116,7 +116,7 @@ func (e *emitter) ReadsStruct(p model.Path) bool {
 // hasField is the method that tells whether a field has a value; empty: there is
 // none.
 func (e *emitter) hasField(f *protogen.Field) string {
-	if e.views == nil || model.Native(f.Parent) != "" {
+	if !e.viewed(f.Parent) {
 		name, _ := f.MethodName("Has")
 		return name
 	}
@@ -125,7 +125,7 @@ func (e *emitter) hasField(f *protogen.Field) string {
 
 // hasOneof is [emitter.hasField] of a oneof.
 func (e *emitter) hasOneof(o *protogen.Oneof) string {
-	if e.views == nil || model.Native(o.Parent) != "" {
+	if !e.viewed(o.Parent) {
 		return o.MethodName("Has")
 	}
 	return "has" + o.GoName

@@ -5,6 +5,7 @@ import (
 	"go/types"
 
 	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -65,13 +66,27 @@ func (e *emitter) classType(c model.Class) *jen.Statement {
 	}[c])
 }
 
-// ScalarType is the Go type of the scalar, or of the one in the wrapper, at a
-// path.
-func (e *emitter) ScalarType(p model.Path) jen.Code {
-	if p.Class() == model.Enumeration {
-		return e.ident(p.Leaf().Enum.GoIdent)
+// ScalarType is the Go type of a field that is a scalar, or of the scalar in its wrapper.
+func (e *emitter) ScalarType(f *protogen.Field) *jen.Statement {
+	if f.Enum != nil {
+		return e.ident(f.Enum.GoIdent)
 	}
-	return e.classType(p.Class())
+	return e.classType(model.Path{Steps: []model.Step{{Field: f}}}.Class())
+}
+
+// fieldType is the Go type of a field of a message or view, in which a message has a type.
+func (e *emitter) fieldType(f *protogen.Field, message func(*protogen.Field) *jen.Statement) *jen.Statement {
+	if f.Desc.IsMap() {
+		return e.Src("map[$]$", e.fieldType(f.Message.Fields[0], message), e.fieldType(f.Message.Fields[1], message))
+	}
+	write := e.ScalarType
+	if f.Message != nil {
+		write = message
+	}
+	if f.Desc.IsList() {
+		return e.Src("[]$", write(f))
+	}
+	return write(f)
 }
 
 // hookResult is the type of the values that a hook returns.
@@ -81,20 +96,12 @@ func (e *emitter) hookResult(h model.Hook) *jen.Statement {
 
 // pathType returns the Go type of the getter of a path.
 func (e *emitter) pathType(p model.Path) *jen.Statement {
-	if p.Oneof() != nil {
+	message := func(f *protogen.Field) *jen.Statement { return e.message(f.Message) }
+	switch {
+	case p.Oneof() != nil:
 		return e.Src("int32")
+	case p.Last().Pick != nil:
+		return message(p.Leaf())
 	}
-	leaf := p.Leaf()
-	if leaf.Desc.IsMap() {
-		key, value := leaf.Message.Fields[0], leaf.Message.Fields[1]
-		return e.Src("map[$]$", e.pathType(model.Path{Steps: []model.Step{{Field: key}}}), e.pathType(model.Path{Steps: []model.Step{{Field: value}}}))
-	}
-	typ := e.Src("$", e.ScalarType(p))
-	if leaf.Message != nil {
-		typ = e.message(leaf.Message)
-	}
-	if p.ToList() {
-		return e.Src("[]$", typ)
-	}
-	return typ
+	return e.fieldType(p.Leaf(), message)
 }

@@ -83,9 +83,9 @@ func (e *emitter) viewType(m *protogen.Message) *jen.Statement {
 	return jen.Id(e.views.names[m.Desc.FullName()])
 }
 
-// element is the Go type of an element of a repeated message, as a view has it.
+// element is the Go type of a message in a field of a view, or of an element of a repeated one.
 func (e *emitter) element(f *protogen.Field) *jen.Statement {
-	if e.inPlace(f) {
+	if e.inPlace(f) && !e.pointed(f) && !f.Parent.Desc.IsMapEntry() {
 		return e.viewType(f.Message)
 	}
 	return e.view(f.Message)
@@ -93,14 +93,14 @@ func (e *emitter) element(f *protogen.Field) *jen.Statement {
 
 // inPlace reports whether the messages of a field are held by value.
 func (e *emitter) inPlace(f *protogen.Field) bool {
-	return e.views != nil && f.Message != nil && model.Native(f.Parent) == "" && !e.whole(f.Message)
+	return e.views != nil && f.Message != nil && !e.whole(f.Message)
 }
 
 // asked returns the value at a path in the form that hooks get. Messages are whole.
 func (f *Func) asked(m jen.Code, p model.Path) jen.Code {
 	if o := p.Oneof(); o != nil {
 		parent := f.Get(m, p.Parent())
-		if f.views == nil || model.Native(o.Parent) != "" {
+		if !f.viewed(o.Parent) {
 			return f.Src("convert.Member($, $)", parent, jen.Lit(string(o.Desc.Name())))
 		}
 		return f.Src("$.$()", parent, "member"+o.GoName)
@@ -126,7 +126,7 @@ func (f *Func) asked(m jen.Code, p model.Path) jen.Code {
 
 // encoded is the message at a path as bytes.
 func (f *Func) encoded(m any, p model.Path) jen.Code {
-	if f.views == nil || model.Native(p.Leaf().Parent) != "" {
+	if !f.viewed(p.Leaf().Parent) {
 		return f.Src("convert.Encoded($)", f.Get(m, p))
 	}
 	return f.Src("$.$()", f.Get(m, p.Parent()), "encoded"+p.Leaf().GoName)

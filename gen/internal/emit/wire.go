@@ -3,8 +3,8 @@ package emit
 import (
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
@@ -71,13 +71,13 @@ func (f *Func) open(m *protogen.Message, typed bool, at Place, x, name jen.Code,
 }
 
 // zeroOf is the zero value of a scalar.
-func zeroOf(c model.Class) string {
-	switch c {
-	case model.String:
+func zeroOf(f *protogen.Field) string {
+	switch f.Desc.Kind() {
+	case protoreflect.StringKind:
 		return `""`
-	case model.Bool:
+	case protoreflect.BoolKind:
 		return "false"
-	case model.Bytes:
+	case protoreflect.BytesKind:
 		return "nil"
 	default:
 		return "0"

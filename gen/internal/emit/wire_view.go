@@ -138,23 +138,7 @@ func (e *emitter) present(f *protogen.Field) *jen.Statement {
 }
 
 // held is the Go type of a field of a view, or of the key or value of a map.
-func (e *emitter) held(f *protogen.Field) *jen.Statement {
-	switch {
-	case f.Desc.IsMap():
-		return e.Src("map[$]$", e.held(f.Message.Fields[0]), e.held(f.Message.Fields[1]))
-	case f.Message != nil && f.Desc.IsList():
-		return e.Src("[]$", e.element(f))
-	case f.Message != nil && (e.pointed(f) || f.Parent.Desc.IsMapEntry()):
-		return e.view(f.Message)
-	case f.Message != nil:
-		return e.viewType(f.Message)
-	}
-	scalar := e.ScalarType(model.Path{Steps: []model.Step{{Field: f}}})
-	if f.Desc.IsList() {
-		return e.Src("[]$", scalar)
-	}
-	return e.Src("$", scalar)
-}
+func (e *emitter) held(f *protogen.Field) *jen.Statement { return e.fieldType(f, e.element) }
 
 // getter writes the getter of a field; it may be called on nil.
 func (e *emitter) getter(f *protogen.Field, method func(string, ...any)) {
@@ -167,7 +151,7 @@ func (e *emitter) getter(f *protogen.Field, method func(string, ...any)) {
 		}
 	}
 	if f.Message == nil && single(f) {
-		zero = zeroOf(model.Path{Steps: []model.Step{{Field: f}}}.Class())
+		zero = zeroOf(f)
 	}
 	method("$() $ {\nif m == nil$ {\nreturn $\n}\nreturn $\n}", name, typ, absent, zero, value)
 }

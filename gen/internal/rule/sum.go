@@ -94,5 +94,5 @@ func (r sum) groups(f *emit.Func, m string, c *model.Check) []jen.Code {
 		broken, shown := r.bounds.Broken(f, jen.Id("sum"))
 		return []jen.Code{f.If(f.Src("sum := $.Add($, $)", sums, group, value), broken, f.Violation(at, shown, emit.RuleText(c)))}
 	})
-	return append([]jen.Code{f.Src("var $ convert.Sums[$]", sums, f.ScalarType(*r.group))}, loop...)
+	return append([]jen.Code{f.Src("var $ convert.Sums[$]", sums, f.ScalarType(r.group.Leaf()))}, loop...)
 }

@@ -94,10 +94,10 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 	taken := make(model.Names) // a_b.c and a.b_c look alike
 	keys := slice.Map(r.keys, func(p model.Path) uniqueKey {
 		value := func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }
-		return uniqueKey{p.String(), taken.Take(keyField(p)), f.ScalarType(p), value, true}
+		return uniqueKey{p.String(), taken.Take(keyField(p)), f.ScalarType(p.Leaf()), value, true}
 	})
 	if len(keys) == 0 {
-		keys = []uniqueKey{{typ: f.ScalarType(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
+		keys = []uniqueKey{{typ: f.ScalarType(c.Path.Leaf()), value: func(x jen.Code) jen.Code { return x }, shown: true}}
 	}
 	decls, check := r.set(f, keys, c)
 	return f.When(conds, append(decls, f.Each(m, c.Path, f.Here(), true, check)...))
