@@ -2,7 +2,6 @@ package emit
 
 import (
 	"github.com/dave/jennifer/jen"
-	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -32,69 +31,32 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre 
 	if d.IsMap() {
 		m = d.Paths[0].Leaf().Message.Fields[1].Message
 	}
-	times := make(map[string]int) // by path: the number of values in the message
+	times, variables := make(map[string]int), make(map[string]string) // by path of a message: the number of values in it, and its name
 	for _, input := range c.Inputs {
 		for _, text := range input.Paths {
-			times[model.InputPath(m, text).Parent().String()]++
+			in := model.InputPath(m, text).Parent()
+			if times[in.String()]++; times[in.String()] == 2 && len(in.Steps) > 0 {
+				name := local(f.values+len(variables), "x", "y", "z")
+				variables[in.String()] = name
+				pre = append(pre, f.Src("$ := $", name, f.Get(x, in)))
+			}
 		}
 	}
-	declared := make(map[string]string)
-	var from func(p model.Path) (source any, rest model.Path)
-	from = func(p model.Path) (source any, rest model.Path) {
-		parent := p.Parent()
-		if len(parent.Steps) == 0 {
-			return x, p
+	from := func(p model.Path) (source jen.Code, rest model.Path) {
+		for at := p.Parent(); len(at.Steps) > 0; at = at.Parent() {
+			if name := variables[at.String()]; name != "" {
+				rest, _ = p.Behind(at)
+				return jen.Id(name), rest
+			}
 		}
-		name := parent.String()
-		source, rest = from(parent)
-		if times[name] < 2 {
-			rest.Steps = append(rest.Steps, p.Last())
-			return source, rest
-		}
-		if declared[name] == "" {
-			declared[name] = local(f.values+len(declared), "x", "y", "z")
-			pre = append(pre, f.Src("$ := $", declared[name], f.Get(source, rest)))
-		}
-		rest, _ = p.Behind(parent)
-		return declared[name], rest
+		return x, p
 	}
 	values := slice.Map(c.Inputs, func(input descriptor.Input) jen.Code {
-		alternatives := slice.Map(input.Paths, func(text string) jen.Code {
-			source, p := from(model.InputPath(m, text))
-			if p.Oneof() != nil {
-				return f.Src("$.$()", f.Get(source, p.Parent()), "member"+p.Oneof().GoName)
-			}
-			return f.Get(source, p)
-		})
+		alternatives := slice.Map(input.Paths, func(text string) jen.Code { return f.asked(from(model.InputPath(m, text))) })
 		if len(alternatives) > 1 {
 			return f.Src("$: cmp.Or($)", input.Name, list(alternatives...))
 		}
 		return f.Src("$: $", input.Name, alternatives[0])
 	})
 	return pre, f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
-}
-
-// arena returns the function of package wire that creates a list of a wire decoder in the arena of
-// the response. It also returns the message whose view the list has. It returns "" if the list is
-// on the heap. of is the message of the field.
-func (e *emitter) arena(d *model.Field, of *protogen.Message) (fn string, from *protogen.Message) {
-	if e.views == nil || of == nil || len(d.Paths) == 0 {
-		return "", nil
-	}
-	leaf := d.Paths[0].Leaf()
-	inPlace := leaf != nil && e.inPlace(leaf)
-	switch v := d.Value.(type) {
-	case model.StructOf:
-		if v.Any == nil && inPlace {
-			return "List", leaf.Message
-		}
-	case model.Converted:
-		if len(v.Conversion.Inputs) > 0 && inPlace {
-			return "List", leaf.Message
-		}
-		if v.Conversion.Func == "HostPort" && e.viewed(of) {
-			return "Strings", of
-		}
-	}
-	return "", nil
 }

@@ -72,7 +72,8 @@ func (f *Func) appendList(p model.Path, to string) []jen.Code {
 }
 
 // slice is an empty slice for the values of a list field, with room for all of them or for a limit of their number. It is nil
-// if that is only known after going through them.
+// if that is only known after going through them. A wire decoder allocates lists of values that it makes of views, and of their
+// texts, in the arena of the response.
 func (f *Func) slice(d *model.Field) jen.Code {
 	lists, singles := []jen.Code{}, 0
 	for _, p := range d.Paths {
@@ -89,13 +90,16 @@ func (f *Func) slice(d *model.Field) jen.Code {
 		lists = append([]jen.Code{jen.Lit(singles)}, lists...)
 	}
 	n := jen.Custom(jen.Options{Separator: "+"}, lists...)
-	switch fn, from := f.arena(d, f.of); {
-	case fn == "List":
-		return f.Src("wire.List[$, $](dc.Arena(), $)", f.ValueType(d.Value), f.viewType(from), n)
-	case fn != "":
-		return f.Src("wire."+fn+"[$](dc.Arena(), $)", f.viewType(from), n)
+	from, typ := d.Paths[0].Leaf(), f.ValueType(d.Value)
+	v, isStruct := d.Value.(model.StructOf)
+	c, converted := d.Value.(model.Converted)
+	switch {
+	case converted && c.Conversion.Func == "HostPort" && f.viewed(f.of):
+		return f.Src("wire.Strings[$](dc.Arena(), $)", f.viewType(f.of), n)
+	case (isStruct && v.Any == nil || len(c.Conversion.Inputs) > 0) && f.inPlace(from):
+		return f.Src("wire.List[$, $](dc.Arena(), $)", typ, f.viewType(from.Message), n)
 	}
-	return f.Src("convert.Slice[$]($)", f.ValueType(d.Value), n)
+	return f.Src("convert.Slice[$]($)", typ, n)
 }
 
 // Each runs body for every value at a path, seen from m at a place. A message
