@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,28 +72,40 @@ func reference(t *testing.T) []byte {
 	b.WriteString(referenceHead)
 	for _, m := range rule.Language() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", m.Name, m.Doc)
-		emit.Table(&b, "key", "value", "with other keys", "meaning")
+		table(&b, "key", "value", "with other keys", "meaning")
 		for _, k := range m.Keys {
-			emit.Row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
+			row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
 		}
 	}
 	b.WriteString("\n## Kinds of rules\n\nA rule has the keys of one kind.\n")
-	emit.Table(&b, "keys", "example", "wording of a violation")
+	table(&b, "keys", "example", "wording of a violation")
 	for _, k := range rule.Kinds() {
 		keys := slice.Map(k.Keys, func(key descriptor.Key) string { return "`" + key.Name + "`" })
-		emit.Row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
+		row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
 	}
 	b.WriteString("\n## Conversions\n\nThe values of `as`.\n")
-	emit.Table(&b, "name", "reads", "Go type", "meaning")
+	table(&b, "name", "reads", "Go type", "meaning")
 	for _, c := range descriptor.Conversions() {
-		emit.Row(&b, "`"+c.Name+"`", "`"+string(c.Takes)+"`", "`"+c.GoType()+"`", c.Doc)
+		row(&b, "`"+c.Name+"`", "`"+string(c.Takes)+"`", "`"+c.GoType()+"`", c.Doc)
 	}
 	b.WriteString("\n## Diagnostics\n\nEach is reported as `file:line:column: message (hint) [code]`. Codes never change their meaning.\n")
-	emit.Table(&b, "code", "meaning")
+	table(&b, "code", "meaning")
 	for _, c := range codes(t) {
-		emit.Row(&b, c[0], c[1])
+		row(&b, c[0], c[1])
 	}
 	return b.Bytes()
+}
+
+// table starts a table in Markdown.
+func table(w *bytes.Buffer, head ...string) {
+	fmt.Fprintln(w)
+	row(w, head...)
+	row(w, slices.Repeat([]string{"---"}, len(head))...)
+}
+
+// row adds a row to a table.
+func row(w *bytes.Buffer, cells ...string) {
+	fmt.Fprintf(w, "| %s |\n", strings.Join(slice.Map(cells, emit.Cell), " | "))
 }
 
 // codes returns the codes of diagnostics and their comments. They are in order, and each has a comment.

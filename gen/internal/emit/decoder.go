@@ -181,10 +181,7 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 	if first != nil {
 		body = f.field("s", first)
 	}
-	conds := []jen.Code{drop}
-	if k.Profile != "" {
-		conds = []jen.Code{f.profile(k.Profile), drop}
-	}
+	conds := append(f.context(model.Context{Profile: k.Profile}), drop)
 	return first, append(body, f.If(nil, f.And(conds...), f.Src("return s, false")))
 }
 
@@ -197,11 +194,8 @@ func (f *Func) fields(body []jen.Code, fields []*model.Field, but *model.Field) 
 // stop ends the function where the rest of a struct is not read.
 func (f *Func) stop(s *model.Stop, result jen.Code) jen.Code {
 	d := s.NonEmpty
-	cond := f.valueSet(d, "s."+d.GoName(), true)
-	if s.Profile != "" {
-		cond = f.Src("$ && $", f.profile(s.Profile), cond)
-	}
-	return f.If(nil, cond, f.Src("return $", result))
+	conds := append(f.context(model.Context{Profile: s.Profile}), f.valueSet(d, "s."+d.GoName(), true))
+	return f.If(nil, f.And(conds...), f.Src("return $", result))
 }
 
 // pick writes the function that chooses an element of a repeated message.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
-	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // Explain describes the code that is generated from p: every struct with its fields, their
@@ -191,19 +190,7 @@ func (x *explainer) Hooks() ([]string, error) {
 	return out, nil
 }
 
-// Table starts a table in Markdown.
-func Table(w *bytes.Buffer, head ...string) {
-	fmt.Fprintln(w)
-	Row(w, head...)
-	Row(w, slices.Repeat([]string{"---"}, len(head))...)
-}
-
-// Row adds a row to a table.
-func Row(w *bytes.Buffer, cells ...string) {
-	fmt.Fprintf(w, "| %s |\n", strings.Join(slice.Map(cells, cell), " | "))
-}
-
-// cell is text in a table. It escapes pipes, which end cells, and angle brackets, which start HTML.
-func cell(text string) string {
+// Cell is text in a table. It escapes pipes, which end cells, and angle brackets, which start HTML.
+func Cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

@@ -20,7 +20,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"cases":      cases,
 	"caseSource": caseSource,
 	"wrap":       func(text string) string { return strings.Join(wrap(text, columns), "\n") },
-	"cell":       cell,
+	"cell":       Cell,
 }).ParseFS(templateFiles, "templates/*"))
 
 // execute returns the text of a template.

@@ -7,7 +7,6 @@ import (
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
 
-	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -31,7 +30,7 @@ func (e *emitter) ValueType(v model.Value) *jen.Statement {
 	case model.Plain:
 		return e.classType(v.Class)
 	case model.Converted:
-		return e.conversionType(v.Conversion)
+		return e.Src(v.Conversion.GoType())
 	case model.StructOf:
 		return jen.Id(v.Struct.Name)
 	case model.EnumOf:
@@ -44,17 +43,6 @@ func (e *emitter) ValueType(v model.Value) *jen.Statement {
 		return e.hookResult(v.Hook)
 	}
 	panic(fmt.Sprintf("emit: no Go type for %T", v))
-}
-
-func (e *emitter) conversionType(c descriptor.Conversion) *jen.Statement {
-	t := jen.Id(c.Type)
-	if c.Package != "" {
-		t = e.qual(c.Package, c.Type)
-	}
-	if c.Pointer {
-		return e.Src("*$", t)
-	}
-	return t
 }
 
 func (e *emitter) classType(c model.Class) *jen.Statement {
