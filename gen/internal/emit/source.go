@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -11,27 +12,14 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
-// importPath returns the path of a package that emitted source may name.
-func importPath(name string) string {
-	switch name {
-	case "runtime":
-		return descriptor.Framework + name
-	case "convert", "wire":
-		return descriptor.Framework + "runtime/" + name
-	case "publish":
-		return "github.com/xdsforge/xdsforge/publish"
-	case "plugintest":
-		return "github.com/xdsforge/xdsforge/xdstest/plugintest"
-	case "proto":
-		return "google.golang.org/protobuf/proto"
-	case "slog":
-		return "log/slog"
-	case "utf8":
-		return "unicode/utf8"
-	case "bytes", "cmp", "context", "iter", "maps", "slices", "strings", "testing":
-		return name
-	}
-	return model.HookPackages[name]
+// packages are the import paths of the packages that emitted source may name, beside those of hooks.
+var packages = map[string]string{
+	"bytes": "bytes", "cmp": "cmp", "context": "context", "iter": "iter", "maps": "maps", "slices": "slices", "strings": "strings",
+	"slog": "log/slog", "testing": "testing", "utf8": "unicode/utf8", "proto": "google.golang.org/protobuf/proto",
+	"runtime": descriptor.Framework + "runtime",
+	"convert": descriptor.Framework + "runtime/convert",
+	"wire":    descriptor.Framework + "runtime/wire",
+	"publish": "github.com/xdsforge/xdsforge/publish", "plugintest": "github.com/xdsforge/xdsforge/xdstest/plugintest",
 }
 
 // Src returns Go source. Each $ in text stands for the next argument: code, a list of
@@ -49,7 +37,7 @@ func (e *emitter) Src(text string, args ...any) *jen.Statement {
 	}
 	for i := 0; i < len(text); {
 		end := i + max(wordLen(text[i:]), 1)
-		path := importPath(text[i:end])
+		path := cmp.Or(packages[text[i:end]], model.HookPackages[text[i:end]])
 		switch {
 		case text[i] == '$':
 			switch arg := args[0].(type) {
