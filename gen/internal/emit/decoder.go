@@ -81,18 +81,19 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	doc, result, target := "reads one "+s.Name, s.Name, ""
 	var body []jen.Code
 	switch {
-	case s.Keep != nil:
-		doc += ", and reports whether it is kept"
-		result = "(" + s.Name + ", bool)"
+	case e.isLiteral(s):
+		values := slice.Map(s.Fields, func(d *model.Field) jen.Code { return f.Src("$: $", d.GoName(), f.expr(d)) })
+		body = []jen.Code{f.Src("return $$", s.Name, lines(values...))}
 	case e.fillsPlace(s):
 		doc += " into its place in a list"
 		result, target = "", "s *"+s.Name+", "
-	}
-	if e.isLiteral(s) {
-		values := slice.Map(s.Fields, func(d *model.Field) jen.Code { return f.Src("$: $", d.GoName(), f.expr(d)) })
-		body = []jen.Code{f.Src("return $$", s.Name, lines(values...))}
-	} else {
-		body = f.structBody(s)
+		body = f.structBody(s, "return")
+	case s.Keep != nil:
+		doc += ", and reports whether it is kept"
+		result = "(" + s.Name + ", bool)"
+		body = f.returnedBody(s, "return s, true")
+	default:
+		body = f.returnedBody(s, "return s")
 	}
 	return f.decodes("decode"+s.Name, doc+".", "", target, e.view(s.Message), result, body)
 }
@@ -126,36 +127,35 @@ func (e *emitter) fillsPlace(s *model.Struct) bool {
 	return true
 }
 
+// returnedBody declares a struct, reads it, and ends with a statement that returns it.
+func (f *Func) returnedBody(s *model.Struct, end string) []jen.Code {
+	return slices.Concat([]jen.Code{jen.Op("var s " + s.Name)}, f.structBody(s, end), []jen.Code{f.Src(end)})
+}
+
 // structBody reads a struct field by field. It first reads the fields that decide whether
-// to keep an element.
-func (f *Func) structBody(s *model.Struct) []jen.Code {
-	var body []jen.Code
-	inPlace, result := f.fillsPlace(s), jen.Op("s")
-	switch {
-	case s.Keep != nil:
-		result = jen.Op("s, true")
-	case inPlace:
-		result = jen.Null()
+// to keep an element. The statement end leaves the function where the rest is not read.
+func (f *Func) structBody(s *model.Struct, end string) []jen.Code {
+	first, body := f.keep(s.Keep)
+	read := func(fields []*model.Field) {
+		for _, d := range fields {
+			if d != first {
+				body = append(body, f.field("s", d)...)
+			}
+		}
 	}
-	if !inPlace {
-		body = append(body, jen.Op("var s "+s.Name))
-	}
-	first, code := f.keep(s.Keep)
-	body = append(body, code...)
 	rest := s.Fields
-	if s.Stop != nil {
-		n := slices.Index(s.Fields, s.Stop.NonEmpty) + 1
-		body = append(f.fields(body, s.Fields[:n], first), f.stop(s.Stop, result))
+	if stop := s.Stop; stop != nil {
+		n := slices.Index(s.Fields, stop.NonEmpty) + 1
+		read(s.Fields[:n])
 		rest = s.Fields[n:]
+		conds := append(f.context(model.Context{Profile: stop.Profile}), f.valueSet(stop.NonEmpty, "s."+stop.NonEmpty.GoName(), true))
+		body = append(body, f.If(nil, f.And(conds...), f.Src(end)))
 	}
 	if s.Rules != nil {
 		body = append(body, f.validate(s.Rules, f.Here(), jen.Id("m"))...)
 	}
-	body = f.fields(body, rest, first)
-	if inPlace {
-		return body
-	}
-	return append(body, f.Src("return $", result))
+	read(rest)
+	return body
 }
 
 // keep drops an element that is not kept. It returns the field that it reads for this.
@@ -183,19 +183,6 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 	}
 	conds := append(f.context(model.Context{Profile: k.Profile}), drop)
 	return first, append(body, f.If(nil, f.And(conds...), f.Src("return s, false")))
-}
-
-// fields appends the code that sets fields of a struct, except one that is set already.
-func (f *Func) fields(body []jen.Code, fields []*model.Field, but *model.Field) []jen.Code {
-	others := slice.Filter(fields, func(d *model.Field) bool { return d != but })
-	return append(body, slice.FlatMap(others, func(d *model.Field) []jen.Code { return f.field("s", d) })...)
-}
-
-// stop ends the function where the rest of a struct is not read.
-func (f *Func) stop(s *model.Stop, result jen.Code) jen.Code {
-	d := s.NonEmpty
-	conds := append(f.context(model.Context{Profile: s.Profile}), f.valueSet(d, "s."+d.GoName(), true))
-	return f.If(nil, f.And(conds...), f.Src("return $", result))
 }
 
 // pick writes the function that chooses an element of a repeated message.
