@@ -60,7 +60,7 @@ func (e *emitter) hooks() []hookType {
 
 // valueHook is the type of a hook that returns a value.
 func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
-	return e.Src("func(*resource.DecodeContext, $) ($, error)", e.hookParams(h, here), e.hookResult(h))
+	return e.Src("func(*resource.DecodeContext, $) ($, error)", e.hookParams(h, here), e.ValueType(model.HookOf{Hook: h}))
 }
 
 // hookParams are the types of [Func.hookArgs].

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"fmt"
 	"go/types"
 
 	"github.com/dave/jennifer/jen"
@@ -39,10 +38,8 @@ func (e *emitter) ValueType(v model.Value) *jen.Statement {
 		return jen.Id(v.Oneof.Name)
 	case model.InlineOf:
 		return e.Src("resource.Update")
-	case model.HookOf:
-		return e.hookResult(v.Hook)
 	}
-	panic(fmt.Sprintf("emit: no Go type for %T", v))
+	return e.Src(types.ExprString(v.(model.HookOf).Hook.Type.Expr))
 }
 
 func (e *emitter) classType(c model.Class) *jen.Statement {
@@ -75,11 +72,6 @@ func (e *emitter) fieldType(f *protogen.Field, message func(*protogen.Field) *je
 		return e.Src("[]$", write(f))
 	}
 	return write(f)
-}
-
-// hookResult is the type of the values that a hook returns.
-func (e *emitter) hookResult(h model.Hook) *jen.Statement {
-	return e.Src(types.ExprString(h.Type.Expr))
 }
 
 // pathType returns the Go type of the getter of a path.

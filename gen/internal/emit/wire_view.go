@@ -125,16 +125,12 @@ func (e *emitter) flagged(f *protogen.Field) bool {
 	return single(f) && member(f) == nil && f.Desc.HasPresence() && !e.pointed(f)
 }
 
-// present is the condition that there is a value.
+// present is the condition that there is a value of a field that is not a pointer.
 func (e *emitter) present(f *protogen.Field) *jen.Statement {
-	switch o := member(f); {
-	case o != nil:
+	if o := member(f); o != nil {
 		return e.Src("m.$ == $", which(o), int(f.Desc.Number()))
-	case e.pointed(f):
-		return e.Src("m.$ != nil", f.GoName)
-	default:
-		return e.Src("m.$", flag(f))
 	}
+	return e.Src("m.$", flag(f))
 }
 
 // held is the Go type of a field of a view, or of the key or value of a map.
