@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
-	"mvdan.cc/gofumpt/format"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
@@ -153,22 +152,6 @@ func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 		return nil, err
 	}
 	return formatted(b.Bytes(), to)
-}
-
-// formatted formats source as gofumpt does, with short lines. Parameters that are not used have no names.
-func formatted(source []byte, to Target) ([]byte, error) {
-	options := format.Options{LangVersion: "go1.26", ModulePath: to.Module}
-	source, err := format.Source(source, options)
-	if err != nil {
-		return nil, err
-	}
-	if source, err = blank(source); err != nil {
-		return nil, err
-	}
-	if broken := short(source); !bytes.Equal(broken, source) {
-		return format.Source(broken, options)
-	}
-	return source, nil
 }
 
 type goImport struct {

@@ -2,13 +2,68 @@ package emit
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
 	"go/scanner"
 	"go/token"
+	"slices"
 	"strings"
+
+	"mvdan.cc/gofumpt/format"
 )
 
 // Lines of generated code have at most so many columns. A tab has four.
 const columns = 120
+
+// formatted formats source as gofumpt does, with short lines. Parameters that are not used have no names.
+func formatted(source []byte, to Target) ([]byte, error) {
+	options := format.Options{LangVersion: "go1.26", ModulePath: to.Module}
+	source, err := format.Source(source, options)
+	if err != nil {
+		return nil, err
+	}
+	if source, err = blank(source); err != nil {
+		return nil, err
+	}
+	if broken := short(source); !bytes.Equal(broken, source) {
+		return format.Source(broken, options)
+	}
+	return source, nil
+}
+
+// blank returns source in which the parameters that a function does not use are named _. All functions that decode have the same
+// parameters, and so have those that check rules.
+func blank(source []byte) ([]byte, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "", source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range slices.Backward(file.Decls) {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		used := make(map[string]bool)
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				n.Sel = ast.NewIdent("_") // the name of a field or method
+			case *ast.Ident:
+				used[n.Name] = true
+			}
+			return true
+		})
+		for _, params := range slices.Backward(f.Type.Params.List) {
+			for _, name := range slices.Backward(params.Names) {
+				if start := files.Position(name.Pos()).Offset; !used[name.Name] {
+					source = slices.Replace(source, start, start+len(name.Name), '_')
+				}
+			}
+		}
+	}
+	return source, nil
+}
 
 // short returns formatted source whose long lines end behind operators and commas, and between the words of
 // strings. It must be formatted again.
