@@ -118,13 +118,8 @@ func (e *emitter) fillsPlace(s *model.Struct) bool {
 				return false
 			}
 		}
-		for _, o := range in.Oneofs() {
-			if slices.ContainsFunc(o.Cases, func(c *model.Case) bool { return c.Struct == s }) {
-				return false
-			}
-		}
 	}
-	return true
+	return len(s.Cases) == 0
 }
 
 // returnedBody declares a struct, reads it, and ends with a statement that returns it.

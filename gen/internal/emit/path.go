@@ -31,21 +31,27 @@ func oneofGetter(o *protogen.Oneof) string { return "Get" + o.GoName }
 
 // Presence tests whether there is a value at a path, or whether there is none.
 func (e *emitter) Presence(m any, p model.Path, present bool) *jen.Statement {
-	x, class := e.Get(m, p), p.Class()
-	switch o := p.Oneof(); {
-	case o != nil:
-		if has := e.hasOneof(o); has != "" {
-			return e.Src("$$.$()", negation(!present), e.Get(m, p.Parent()), has)
-		}
-		class = model.Message
+	x, leaf, has := e.Get(m, p), p.Leaf(), e.has(p)
+	switch {
+	case has != "":
+		return e.Src("$$.$()", negation(!present), e.Get(m, p.Parent()), has)
 	case p.ToList():
-		class = model.Map
-	case p.Message() != nil:
-		class = model.Message
-	case p.Leaf().Desc.HasPresence():
-		return e.explicit(m, p, present)
+		return e.nonZero(x, model.Map, present)
+	case p.Message() != nil || p.Oneof() != nil:
+		return e.nonZero(x, model.Message, present)
+	case !leaf.Desc.HasPresence():
+		return e.nonZero(x, p.Class(), present)
 	}
-	return e.nonZero(x, class, present)
+	parent := e.Get(m, p.Parent())
+	switch {
+	case member(leaf) != nil:
+		return e.Src("$convert.Is[*$]($.$())", negation(!present), e.ident(leaf.GoIdent), parent, oneofGetter(leaf.Oneof))
+	case e.ReadsStruct(p):
+		return e.Src("$.$ $ nil", parent, leaf.GoName, comparison(!present))
+	case present:
+		return e.Src("$ != nil && $.$ != nil", parent, parent, leaf.GoName)
+	}
+	return e.Src("($ == nil || $.$ == nil)", parent, parent, leaf.GoName)
 }
 
 // nonZero is the condition that x, a Go value of a class, is not zero, or that it is.
@@ -84,51 +90,27 @@ func negation(not bool) string { return map[bool]string{true: "!"}[not] }
 // comparison is the operator for equality or inequality.
 func comparison(equal bool) string { return map[bool]string{true: "==", false: "!="}[equal] }
 
-// explicit tests the presence of a scalar with explicit presence.
-func (e *emitter) explicit(m any, p model.Path, present bool) *jen.Statement {
-	not, equal := negation(!present), comparison(!present)
-	leaf := p.Leaf()
-	parent := e.Get(m, p.Parent())
-	has := e.hasField(leaf)
-	switch {
-	case has != "":
-		return e.Src("$$.$()", not, parent, has)
-	case member(leaf) != nil:
-		return e.Src("$convert.Is[*$]($.$())", not, e.ident(leaf.GoIdent), parent, oneofGetter(leaf.Oneof))
-	case e.ReadsStruct(p):
-		return e.Src("$.$ $ nil", parent, leaf.GoName, equal)
-	case present:
-		return e.Src("$ != nil && $.$ != nil", parent, parent, leaf.GoName)
-	}
-	return e.Src("($ == nil || $.$ == nil)", parent, parent, leaf.GoName)
-}
-
 // ReadsStruct reports whether [emitter.Presence] of a value reads a field of the current Go
 // struct, which must then not be nil.
 func (e *emitter) ReadsStruct(p model.Path) bool {
-	leaf := p.Leaf()
-	if leaf == nil || len(p.Steps) > 1 || p.Message() != nil || !leaf.Desc.HasPresence() {
-		return false
-	}
-	return e.hasField(leaf) == "" && member(leaf) == nil
+	return len(p.Steps) == 1 && p.Message() == nil && p.Oneof() == nil && p.Presence() && e.has(p) == "" && member(p.Leaf()) == nil
 }
 
-// hasField is the method that tells whether a field has a value; empty: there is
-// none.
-func (e *emitter) hasField(f *protogen.Field) string {
-	if !e.viewed(f.Parent) {
-		name, _ := f.MethodName("Has")
+// has is the method that tells whether a oneof or scalar has a value. It is empty if there is none.
+func (e *emitter) has(p model.Path) string {
+	switch o, leaf := p.Oneof(), p.Leaf(); {
+	case o != nil && e.viewed(o.Parent):
+		return "has" + o.GoName
+	case o != nil:
+		return o.MethodName("Has")
+	case p.Message() != nil || !p.Presence():
+		return ""
+	case e.viewed(leaf.Parent):
+		return "has" + leaf.GoName
+	default:
+		name, _ := leaf.MethodName("Has")
 		return name
 	}
-	return "has" + f.GoName
-}
-
-// hasOneof is [emitter.hasField] of a oneof.
-func (e *emitter) hasOneof(o *protogen.Oneof) string {
-	if !e.viewed(o.Parent) {
-		return o.MethodName("Has")
-	}
-	return "has" + o.GoName
 }
 
 // Scalar returns the Go value of x, the value at the path. It unwraps wrappers and

@@ -227,7 +227,7 @@ func (f *Func) operand(m string, p model.Path) (init, guard, x jen.Code) {
 	case !p.Presence() || p.ToList() || p.Class() == model.Map:
 	case p.Message() != nil:
 		guard = f.Src("x != nil")
-	case f.hasField(leaf) == "" && member(leaf) != nil:
+	case f.has(p) == "" && member(leaf) != nil:
 		init = f.Src("x, ok := $.$().(*$)", f.Get(m, p.Parent()), oneofGetter(leaf.Oneof), f.ident(leaf.GoIdent))
 		guard, x = jen.Id("ok"), jen.Op("x."+leaf.GoName)
 	default:
