@@ -13,7 +13,7 @@ import (
 type Func struct {
 	*emitter
 	of   *protogen.Message // of m, where fields are read from it
-	base model.Path        // of m, seen from the message of the function
+	base []model.Step      // of m, seen from the message of the function
 	// How many of the names of local variables are taken.
 	values, paths int
 	variables     map[string]int
@@ -58,7 +58,7 @@ type Place struct {
 }
 
 // Here is the place of the message or update that the function reads.
-func (f *Func) Here() Place { return Place{variable: "p", pointer: true, field: f.base.String()} }
+func (f *Func) Here() Place { return Place{variable: "p", pointer: true, field: model.Path{Steps: f.base}.String()} }
 
 // Below is the place of a path without repeated steps, seen from pl.
 func (pl Place) Below(p model.Path) Place { return pl.Child(p.String()) }

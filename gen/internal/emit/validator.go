@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func (f *Func) checks(checks []*model.Check) []jen.Code {
 			continue
 		}
 		inner := *f
-		inner.base = model.Path{From: cmp.Or(f.base.From, at.From), Steps: slices.Concat(f.base.Steps, at.Steps)}
+		inner.base = slices.Concat(f.base, at.Steps)
 		var within []*model.Check
 		for len(checks) > 0 {
 			if _, ok := guard(checks[0]).Behind(at); !ok {
@@ -152,35 +151,33 @@ func (f *Func) check(m string, c *model.Check) []jen.Code {
 // condition writes a check by a condition.
 func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	p, text := c.Path, RuleText(c)
-	if !c.Elements {
+	switch {
+	case !c.Elements:
 		init, guard, x := f.operand(m, p)
-		value := f.Src("$", x)
+		broken, shown := r.Broken(f, x)
 		if !p.ToList() {
-			value = f.Scalar(x, p)
-		}
-		broken, shown := r.Broken(f, value)
-		if !p.ToList() {
-			broken = f.orInvalid(x, p, broken)
+			broken, shown = f.broken(r, x, p)
 		}
 		return []jen.Code{f.If(init, f.And(append(conds, guard, broken)...), f.Violation(f.Here().Below(p), shown, text))}
-	}
-	if p.Last().Part != nil {
+	case p.Last().Part != nil:
 		return f.When(conds, f.entries(r, m, p, text))
 	}
 	return f.When(conds, f.Each(m, p, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
-		broken, shown := r.Broken(f, f.Scalar(x, p))
-		return []jen.Code{f.If(nil, f.orInvalid(x, p, broken), f.Violation(at, shown, text))}
+		broken, shown := f.broken(r, x, p)
+		return []jen.Code{f.If(nil, broken, f.Violation(at, shown, text))}
 	}))
 }
 
-// orInvalid adds to a condition that x, the value at a path, is a Duration beyond the limits of its type. A field
-// or hook that reads the Duration reports that itself.
-func (f *Func) orInvalid(x jen.Code, p model.Path, broken jen.Code) jen.Code {
-	full := model.Path{From: cmp.Or(f.base.From, p.From), Steps: slices.Concat(f.base.Steps, p.Steps)}
-	if p.Class() != model.Duration || slices.ContainsFunc(f.pkg.All(), func(s *model.Struct) bool { return s.Message == full.From && reads(s, full.String()) }) {
-		return broken
+// broken is the condition that x, a value at a path, breaks a rule, and the value that the violation shows. A Duration beyond
+// the limits of its type breaks it too, unless a field or hook reads the Duration: they report that themselves.
+func (f *Func) broken(r Condition, x jen.Code, p model.Path) (broken, shown jen.Code) {
+	broken, shown = r.Broken(f, f.Scalar(x, p))
+	path := model.Path{Steps: slices.Concat(f.base, p.Steps)}.String()
+	read := func(s *model.Struct) bool { return s.Message == f.of && reads(s, path) }
+	if p.Class() == model.Duration && !slices.ContainsFunc(f.pkg.All(), read) {
+		broken = f.Or(f.Src("!$.IsValid()", x), broken)
 	}
-	return f.Or(f.Src("!$.IsValid()", x), broken)
+	return broken, shown
 }
 
 // reads reports whether a field of a struct, or of a struct in it, always reads the value at a path, perhaps by a hook.
@@ -220,11 +217,11 @@ func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.C
 
 // operand declares x, the value at a path. guard is the condition that there is a value,
 // where that is not certain.
-func (f *Func) operand(m string, p model.Path) (init, guard, x jen.Code) {
+func (f *Func) operand(m string, p model.Path) (init, guard jen.Code, x *jen.Statement) {
 	init, guard, x = f.Src("x := $", f.Get(m, p)), jen.Null(), jen.Id("x")
 	leaf := p.Leaf()
 	switch {
-	case !p.Presence() || p.ToList() || p.Class() == model.Map:
+	case !p.Presence():
 	case p.Message() != nil:
 		guard = f.Src("x != nil")
 	case f.has(p) == "" && member(leaf) != nil:
