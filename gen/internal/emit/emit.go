@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -105,8 +106,8 @@ func (e *emitter) artefacts() []artefact {
 // files makes the texts of all artefacts that have code.
 func (e *emitter) files(to Target) ([]File, error) {
 	artefacts := e.artefacts()
-	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
-		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
+	for _, importPath := range slices.Sorted(maps.Keys(e.imports)) {
+		if file, unknown := strings.CutPrefix(importPath, protoindex.Unknown); unknown {
 			return nil, &UnknownPackageError{file + ".proto"}
 		}
 	}
@@ -137,11 +138,11 @@ func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 	f := jen.NewFilePathName(to.ImportPath, e.pkg.Name)
 	f.NoFormat = true // gofumpt formats it below
 	f.HeaderComment(Header(e.pkg.Source))
-	for _, i := range e.importTable() {
-		if i.needed {
-			f.ImportAlias(i.path, i.name)
+	for importPath, name := range e.importTable() {
+		if name == path.Base(importPath) {
+			f.ImportName(importPath, name)
 		} else {
-			f.ImportName(i.path, i.name)
+			f.ImportAlias(importPath, name)
 		}
 	}
 	for _, c := range a.code {
@@ -154,29 +155,22 @@ func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 	return formatted(b.Bytes(), to)
 }
 
-type goImport struct {
-	path, name string
-	needed     bool // the name is not the last element of the path
-}
-
 // importTable gives every package that is used a name of its own, by path.
-func (e *emitter) importTable() []goImport {
+func (e *emitter) importTable() map[string]string {
 	taken := model.ImportNames(slice.Map(e.hooks(), func(h hookType) string { return h.name })...)
-	table := make([]goImport, 0, len(e.imports))
-	for _, path := range slices.Sorted(maps.Keys(e.imports)) {
-		last := path[strings.LastIndexByte(path, '/')+1:]
-		base, ok := e.pkg.GoName(path)
+	table := make(map[string]string, len(e.imports))
+	for _, importPath := range slices.Sorted(maps.Keys(e.imports)) {
+		base, ok := e.pkg.GoName(importPath)
 		if !ok {
-			base = last
+			base = path.Base(importPath)
 		}
-		name := taken.Take(strings.ReplaceAll(base, "_", ""))
-		table = append(table, goImport{path, name, name != last})
+		table[importPath] = taken.Take(strings.ReplaceAll(base, "_", ""))
 	}
 	return table
 }
 
 // qual is a name of another package.
-func (e *emitter) qual(path, name string) *jen.Statement {
-	e.imports[path] = true
-	return jen.Qual(path, name)
+func (e *emitter) qual(importPath, name string) *jen.Statement {
+	e.imports[importPath] = true
+	return jen.Qual(importPath, name)
 }

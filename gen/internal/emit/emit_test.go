@@ -28,9 +28,9 @@ func TestImportNames(t *testing.T) {
 		"acme.test/validate": "validate2", "acme.test/error": "error2", "acme.test/x": "x2", "acme.test/hook": "clean2",
 		"acme.test/api/v1": "apiv1", "acme.test/other/api": "apiv12", "acme.test/under_score": "underscore",
 	}
-	for _, i := range e.importTable() {
-		if w, ok := want[i.path]; ok && i.name != w {
-			t.Errorf("%s is imported as %s; want %s", i.path, i.name, w)
+	for path, name := range e.importTable() {
+		if w, ok := want[path]; ok && name != w {
+			t.Errorf("%s is imported as %s; want %s", path, name, w)
 		}
 	}
 }

@@ -54,8 +54,8 @@ type explainer struct {
 func newExplainer(p *model.Package, folder string) *explainer {
 	x := &explainer{p, newEmitter(p), folder, jen.NewFile(p.Name)}
 	x.artefacts() // for the names of all imports
-	for _, i := range x.importTable() {
-		x.file.ImportAlias(i.path, i.name)
+	for path, name := range x.importTable() {
+		x.file.ImportAlias(path, name)
 	}
 	return x
 }
