@@ -12,9 +12,7 @@ import (
 func (kinds) Annotated() model.RuleKind {
 	return model.RuleKind{
 		Keys: one(descriptor.KindTrue, "annotated", "The message and those in it, to any depth, must fulfil the options of protoc-gen-validate in their proto files. Of a list or map, each element is checked."),
-		Examples: []model.RuleExample{
-			{Rule: "{at: part, annotated: true}", Wording: "must fulfil its annotations"},
-		},
+		Examples: example("{at: part, annotated: true}", "must fulfil its annotations"),
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.Message && a.Path.Message() != nil && len(a.Path.Steps) > 0, "a message")
 			a.MarkWhole()

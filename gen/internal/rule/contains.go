@@ -7,7 +7,6 @@ func (kinds) Contains() model.RuleKind {
 	return parts{
 		wording: "must contain ", found: "strings.Contains($, $)",
 		pattern: func(text string) string { return text },
-	}.kind("contains", "The text must contain one of these.", model.RuleExample{
-		Rule: "{at: text, contains: \"@\"}", Wording: "must contain \"@\"",
-	})
+	}.kind("contains", "The text must contain one of these.",
+		"{at: text, contains: \"@\"}", "must contain \"@\"")
 }

@@ -12,9 +12,7 @@ import (
 func (kinds) Defined() model.RuleKind {
 	return model.RuleKind{
 		Keys: one(descriptor.KindTrue, "defined", "The number of the enum must be one that its proto file defines. Of a list, each element is checked."),
-		Examples: []model.RuleExample{
-			{Rule: "{at: color, defined: true}", Wording: "must be a defined value"},
-		},
+		Examples: example("{at: color, defined: true}", "must be a defined value"),
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.Enumeration, "an enum")
 			return defined{}

@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 // A format is a form that a text can have.
@@ -33,15 +34,10 @@ func formats() []format {
 
 // As is the rule that a text has the form of another value.
 func (kinds) As() model.RuleKind {
-	choices := make([]string, 0, len(formats()))
-	examples := make([]model.RuleExample, 0, len(formats()))
-	for _, f := range formats() {
-		choices = append(choices, f.name)
-		examples = append(examples, model.RuleExample{Rule: "{at: text, as: " + f.name + "}", Wording: f.wording})
-	}
+	choices := slice.Map(formats(), func(f format) string { return f.name })
 	return model.RuleKind{
 		Keys:     []descriptor.Key{{Name: "as", Kind: descriptor.KindChoice, Choices: choices, Group: "kind", Doc: "The text must be such a value. `regexp`: a regular expression of Go (RE2). `cidr`: an IP address and a prefix length. `url`: an absolute URL. `duration`: a duration of Go, such as 1m30s. `host_port`: an IP address or DNS name, and a port. Of a list, each element is checked."}},
-		Examples: examples,
+		Examples: slice.FlatMap(formats(), func(f format) []model.RuleExample { return example("{at: text, as: "+f.name+"}", f.wording) }),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.String, "a string")

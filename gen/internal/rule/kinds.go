@@ -32,6 +32,11 @@ func one(kind descriptor.Kind, name, doc string) []descriptor.Key {
 	return []descriptor.Key{{Name: name, Kind: kind, Group: "kind", Doc: doc}}
 }
 
+// example is the only example of a kind.
+func example(rule, wording string) []model.RuleExample {
+	return []model.RuleExample{{Rule: rule, Wording: wording}}
+}
+
 // texts are literals as they are shown to people.
 func texts(values []model.Literal) []string {
 	return slice.Map(values, func(l model.Literal) string { return l.Text })

@@ -17,9 +17,7 @@ import (
 func (kinds) Matches() model.RuleKind {
 	return model.RuleKind{
 		Keys: one(descriptor.KindText, "matches", "The text must match this regular expression of Go (RE2). ^ and $ anchor it. Of a list, each element is checked."),
-		Examples: []model.RuleExample{
-			{Rule: "{at: text, matches: '^[a-z]+$'}", Wording: "must match \"^[a-z]+$\""},
-		},
+		Examples: example("{at: text, matches: '^[a-z]+$'}", "must match \"^[a-z]+$\""),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.String, "a string")

@@ -7,7 +7,6 @@ func (kinds) NotContains() model.RuleKind {
 	return parts{
 		wording: "must not contain ", found: "strings.Contains($, $)", not: true,
 		pattern: func(text string) string { return text },
-	}.kind("not_contains", "The text must contain none of these.", model.RuleExample{
-		Rule: "{at: text, not_contains: [\"#\", \"?\"]}", Wording: "must not contain \"#\" or \"?\"",
-	})
+	}.kind("not_contains", "The text must contain none of these.",
+		"{at: text, not_contains: [\"#\", \"?\"]}", "must not contain \"#\" or \"?\"")
 }

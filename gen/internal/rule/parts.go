@@ -22,11 +22,11 @@ type parts struct {
 	values  []model.Literal
 }
 
-// kind is the kind of the rule under a key.
-func (r parts) kind(key, doc string, example model.RuleExample) model.RuleKind {
+// kind is the kind of the rule under a key, with a rule and its wording as the example.
+func (r parts) kind(key, doc, rule, wording string) model.RuleKind {
 	return model.RuleKind{
 		Keys:     one(descriptor.KindLiterals, key, doc+" Of a list, each element is checked."),
-		Examples: []model.RuleExample{example},
+		Examples: example(rule, wording),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.String, "a string")

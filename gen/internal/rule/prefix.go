@@ -7,7 +7,6 @@ func (kinds) Prefix() model.RuleKind {
 	return parts{
 		wording: "must start with ", found: "strings.HasPrefix($, $)",
 		pattern: func(text string) string { return "^" + text },
-	}.kind("prefix", "The text must start with one of these.", model.RuleExample{
-		Rule: "{at: text, prefix: [a, b]}", Wording: "must start with \"a\" or \"b\"",
-	})
+	}.kind("prefix", "The text must start with one of these.",
+		"{at: text, prefix: [a, b]}", "must start with \"a\" or \"b\"")
 }

@@ -12,9 +12,7 @@ import (
 func (kinds) Required() model.RuleKind {
 	return model.RuleKind{
 		Keys: one(descriptor.KindTrue, "required", "There must be a value."),
-		Examples: []model.RuleExample{
-			{Rule: "{at: text, required: true}", Wording: "must be set"},
-		},
+		Examples: example("{at: text, required: true}", "must be set"),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Go == nil || a.Go.Last().CanBeEmpty(), "")

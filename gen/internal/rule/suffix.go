@@ -7,7 +7,6 @@ func (kinds) Suffix() model.RuleKind {
 	return parts{
 		wording: "must end with ", found: "strings.HasSuffix($, $)",
 		pattern: func(text string) string { return text + "$" },
-	}.kind("suffix", "The text must end with one of these.", model.RuleExample{
-		Rule: "{at: text, suffix: [.com, .org]}", Wording: "must end with \".com\" or \".org\"",
-	})
+	}.kind("suffix", "The text must end with one of these.",
+		"{at: text, suffix: [.com, .org]}", "must end with \".com\" or \".org\"")
 }

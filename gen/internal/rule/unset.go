@@ -12,9 +12,7 @@ import (
 func (kinds) Unset() model.RuleKind {
 	return model.RuleKind{
 		Keys: one(descriptor.KindTrue, "unset", "There must be no value."),
-		Examples: []model.RuleExample{
-			{Rule: "{at: part, unset: true}", Wording: "must not be set"},
-		},
+		Examples: example("{at: part, unset: true}", "must not be set"),
 		Build: func(*model.RuleArgs) model.Rule { return unset{} },
 	}
 }
