@@ -2,6 +2,7 @@ package emit
 
 import (
 	"bytes"
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -103,42 +104,36 @@ func lineEnd(line string, depth int) (end, open int, inString bool) {
 	s.Init(files.AddFile("", -1, len(line)), []byte(line), nil, 0)
 	for {
 		pos, tok, text := s.Scan()
-		at := files.Position(pos).Offset
-		cost := best + 1
-		switch tok {
-		case token.EOF:
+		text = cmp.Or(text, tok.String())
+		at, cost := files.Position(pos).Offset, best+1
+		switch {
+		case tok == token.EOF:
 			return end, open, inString
-		case token.LPAREN, token.LBRACK, token.LBRACE:
+		case tok == token.LPAREN, tok == token.LBRACK, tok == token.LBRACE:
 			depth++
-			cost, text = 1<<8+depth, "("
-		case token.PERIOD:
-			if before == token.RPAREN { // of a chain of calls
-				cost, text = 1<<9+depth, "."
-			}
-		case token.RPAREN, token.RBRACK, token.RBRACE:
+			cost = 1<<8 + depth
+		case tok == token.PERIOD && before == token.RPAREN: // of a chain of calls
+			cost = 1<<9 + depth
+		case tok == token.RPAREN, tok == token.RBRACK, tok == token.RBRACE:
 			depth--
 			if depth == 0 && best < 1<<8 && (strings.HasPrefix(line, "func ") || strings.HasPrefix(line, "var ")) {
 				return end, open, inString // rather among the parameters than among the results
 			}
-		case token.LAND, token.LOR:
-			cost, text = 2*depth, "&&"
-		case token.EQL:
-			cost, text = 2*depth+2, "=="
-		case token.COMMA:
-			if cost, text = 2*depth+1, ","; depth == 0 && !strings.HasPrefix(strings.TrimLeft(line, "\t"), "case ") {
-				cost = best + 1
+		case tok == token.LAND, tok == token.LOR:
+			cost = 2 * depth
+		case tok == token.EQL:
+			cost = 2*depth + 2
+		case tok == token.COMMA && (depth > 0 || strings.HasPrefix(strings.TrimLeft(line, "\t"), "case ")):
+			cost = 2*depth + 1
+		case tok == token.STRING && depth > 0 && (end == 0 || best > 1<<8) && at+len(text) > limit:
+			room := line[at:min(max(limit-len(`" +`), at), len(line))]
+			word := strings.LastIndexByte(room, ' ')
+			if word <= 0 {
+				word = strings.LastIndexByte(room, '.') // of a path
 			}
-		case token.STRING:
-			if room := line[at:min(max(limit-len(`" +`), at), len(line))]; depth > 0 && (end == 0 || best > 1<<8) && at+len(text) > limit {
-				word := max(strings.LastIndexByte(room, ' '), 0)
-				if word == 0 {
-					word = max(strings.LastIndexByte(room, '.'), 0) // of a path
-				}
-				if word > 0 {
-					return at + word + 1, depth, true
-				}
+			if word > 0 {
+				return at + word + 1, depth, true
 			}
-		default:
 		}
 		if at+len(text) <= limit && cost <= best {
 			best, end, open = cost, at+len(text), depth
