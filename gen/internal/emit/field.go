@@ -81,21 +81,16 @@ func (f *Func) expr(d *model.Field) *jen.Statement {
 func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, value *jen.Statement) {
 	switch v := d.Value.(type) {
 	case model.Plain:
-		switch v.Class {
-		case model.Duration:
+		method := map[model.Class]string{model.JSON: "AsMap", model.JSONValue: "AsInterface", model.JSONList: "AsSlice"}[v.Class]
+		switch {
+		case v.Class == model.Duration:
 			return nil, f.Src("convert.Duration($, $, v)", f.path(at), x)
-		case model.Timestamp:
+		case v.Class == model.Timestamp:
 			return nil, f.Src("convert.Timestamp($, $, v)", f.path(at), x)
-		case model.JSON:
-			return nil, f.Src("$.AsMap()", x)
-		case model.JSONValue:
-			return nil, f.Src("$.AsInterface()", x)
-		case model.JSONList:
-			return nil, f.Src("$.AsSlice()", x)
-		default:
-			if v.Wrapper {
-				return nil, f.Src("$.GetValue()", x)
-			}
+		case v.Wrapper:
+			return nil, f.Src("$.GetValue()", x)
+		case method != "":
+			return nil, f.Src("$.$()", x, method)
 		}
 	case model.Converted:
 		return f.conversion(v.Conversion, x, at, d)
@@ -256,14 +251,12 @@ func (f *Func) hookArgs(h model.Hook, m jen.Code, of *protogen.Message, target s
 // hookPlace returns the place of a hook's errors: the only value that the hook needs, or
 // the message.
 func (f *Func) hookPlace(h model.Hook) Place {
-	if len(h.Needs) == 1 {
-		n := h.Needs[0]
-		if n.Field == nil {
-			return f.Here().Below(n.Path)
-		}
-		if len(n.Field.Paths) == 1 {
-			return f.Here().Below(n.Field.Paths[0])
-		}
+	if len(h.Needs) != 1 {
+		return f.Here()
 	}
-	return f.Here()
+	n := h.Needs[0]
+	if n.Field != nil && len(n.Field.Paths) == 1 {
+		n.Path = n.Field.Paths[0]
+	}
+	return f.Here().Below(n.Path)
 }

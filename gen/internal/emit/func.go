@@ -19,6 +19,9 @@ type Func struct {
 	variables     map[string]int
 }
 
+// A Body writes the code for x, a value at a place.
+type Body func(x *jen.Statement, at Place) []jen.Code
+
 func (e *emitter) fn(of *protogen.Message) *Func {
 	return &Func{emitter: e, of: of, variables: make(map[string]int)}
 }
@@ -58,7 +61,9 @@ type Place struct {
 }
 
 // Here is the place of the message or update that the function reads.
-func (f *Func) Here() Place { return Place{variable: "p", pointer: true, field: model.Path{Steps: f.base}.String()} }
+func (f *Func) Here() Place {
+	return Place{variable: "p", pointer: true, field: model.Path{Steps: f.base}.String()}
+}
 
 // Below is the place of a path without repeated steps, seen from pl.
 func (pl Place) Below(p model.Path) Place { return pl.Child(p.String()) }

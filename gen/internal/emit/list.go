@@ -104,7 +104,7 @@ func (f *Func) slice(d *model.Field) jen.Code {
 
 // Each runs body for every value at a path, seen from m at a place. A message
 // that is absent is no value. Elements have paths if body uses them.
-func (f *Func) Each(m any, p model.Path, at Place, paths bool, body func(x *jen.Statement, at Place) []jen.Code) []jen.Code {
+func (f *Func) Each(m any, p model.Path, at Place, paths bool, body Body) []jen.Code {
 	head, rest, repeated := p.Split()
 	switch {
 	case repeated:

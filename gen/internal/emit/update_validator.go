@@ -32,7 +32,7 @@ func (f *Func) GoEmpty(d *model.Field, x jen.Code) jen.Code { return f.valueSet(
 
 // GoEach runs body for every value that the steps lead to from x. The elements of a
 // slice at the end are single values only if last is true.
-func (f *Func) GoEach(x *jen.Statement, steps []model.GoStep, at Place, last bool, body func(x *jen.Statement, at Place) []jen.Code) []jen.Code {
+func (f *Func) GoEach(x *jen.Statement, steps []model.GoStep, at Place, last bool, body Body) []jen.Code {
 	if len(steps) == 0 {
 		return body(x, at)
 	}

@@ -11,7 +11,7 @@ import (
 // Annotated is the rule that a message fulfils its own annotations.
 func (kinds) Annotated() model.RuleKind {
 	return model.RuleKind{
-		Keys: one(descriptor.KindTrue, "annotated", "The message and those in it, to any depth, must fulfil the options of protoc-gen-validate in their proto files. Of a list or map, each element is checked."),
+		Keys:     one(descriptor.KindTrue, "annotated", "The message and those in it, to any depth, must fulfil the options of protoc-gen-validate in their proto files. Of a list or map, each element is checked."),
 		Examples: example("{at: part, annotated: true}", "must fulfil its annotations"),
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.Message && a.Path.Message() != nil && len(a.Path.Steps) > 0, "a message")

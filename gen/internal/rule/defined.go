@@ -11,7 +11,7 @@ import (
 // Defined is the rule that the number of an enum has a name.
 func (kinds) Defined() model.RuleKind {
 	return model.RuleKind{
-		Keys: one(descriptor.KindTrue, "defined", "The number of the enum must be one that its proto file defines. Of a list, each element is checked."),
+		Keys:     one(descriptor.KindTrue, "defined", "The number of the enum must be one that its proto file defines. Of a list, each element is checked."),
 		Examples: example("{at: color, defined: true}", "must be a defined value"),
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.Enumeration, "an enum")

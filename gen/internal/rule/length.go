@@ -61,16 +61,17 @@ type length struct {
 type unit struct {
 	name   string
 	number string // of units in $
+	limits string // the end of the keys of JSON Schema
 	text   bool   // they are of a text, which a violation shows
 	reach  model.Reach
 }
 
 var (
-	element     = unit{name: "element", number: "len($)", reach: model.ReachField}
-	octet       = unit{name: "byte", number: "len($)", reach: model.ReachField}
-	textByte    = unit{name: "byte", number: "len($)", text: true, reach: model.ReachField}
-	elementByte = unit{name: "byte", number: "len($)", text: true, reach: model.ReachElement} // of each text of a list
-	character   = unit{name: "character", number: "utf8.RuneCountInString($)", text: true, reach: model.ReachElement}
+	element     = unit{name: "element", number: "len($)", limits: "Properties", reach: model.ReachField}
+	octet       = unit{name: "byte", number: "len($)", limits: "Bytes", reach: model.ReachField}
+	textByte    = unit{name: "byte", number: "len($)", limits: "Bytes", text: true, reach: model.ReachField}
+	elementByte = unit{name: "byte", number: "len($)", limits: "Bytes", text: true, reach: model.ReachElement} // of each text of a list
+	character   = unit{name: "character", number: "utf8.RuneCountInString($)", limits: "Length", text: true, reach: model.ReachElement}
 )
 
 // Reach implements [model.Rule].
@@ -120,14 +121,9 @@ func (r length) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) 
 
 // Limits implements [schema.Limited].
 func (r length) Limits(p model.Path) map[string]any {
-	of := "Bytes"
-	switch {
-	case p.ToList() && r.unit == element:
+	of := r.unit.limits
+	if r.unit == element && p.ToList() {
 		of = "Items"
-	case r.unit == element:
-		of = "Properties"
-	case r.unit == character:
-		of = "Length"
 	}
 	out := make(map[string]any)
 	if r.min > 0 {
@@ -142,7 +138,7 @@ func (r length) Limits(p model.Path) map[string]any {
 // Schema implements [schema.Value]. JSON Schema does not count bytes.
 func (r length) Schema(p model.Path) (valid map[string]any, zero bool) {
 	switch {
-	case r.unit == element || r.unit == character:
+	case r.unit.limits != "Bytes":
 		return r.Limits(p), r.min == 0
 	case r.min == 1 && r.max < 0:
 		return map[string]any{"minLength": 1}, false

@@ -16,7 +16,7 @@ import (
 // Matches is the rule that a text matches a regular expression.
 func (kinds) Matches() model.RuleKind {
 	return model.RuleKind{
-		Keys: one(descriptor.KindText, "matches", "The text must match this regular expression of Go (RE2). ^ and $ anchor it. Of a list, each element is checked."),
+		Keys:     one(descriptor.KindText, "matches", "The text must match this regular expression of Go (RE2). ^ and $ anchor it. Of a list, each element is checked."),
 		Examples: example("{at: text, matches: '^[a-z]+$'}", "must match \"^[a-z]+$\""),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {

@@ -11,7 +11,7 @@ import (
 // Required is the rule that there is a value.
 func (kinds) Required() model.RuleKind {
 	return model.RuleKind{
-		Keys: one(descriptor.KindTrue, "required", "There must be a value."),
+		Keys:     one(descriptor.KindTrue, "required", "There must be a value."),
 		Examples: example("{at: text, required: true}", "must be set"),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {

@@ -135,7 +135,7 @@ func goPath(f *model.Field) string { return cmp.Or(f.PathName(), f.Name) }
 
 // set declares the set of the keys so far. check checks that the key of the element x is not
 // in it, and adds the key. The path of a violation ends with a single key, so the text does not have it.
-func (r unique) set(f *emit.Func, keys []uniqueKey, c *model.Check) (decls []jen.Code, check func(x *jen.Statement, at emit.Place) []jen.Code) {
+func (r unique) set(f *emit.Func, keys []uniqueKey, c *model.Check) (decls []jen.Code, check emit.Body) {
 	name, key, violated := f.Variable("seen"), keys[0], *c
 	if len(keys) > 1 {
 		typ := f.Variable("key")
@@ -154,7 +154,8 @@ func (r unique) set(f *emit.Func, keys []uniqueKey, c *model.Check) (decls []jen
 		if key.shown {
 			shown = value
 		}
-		return []jen.Code{f.If(nil, f.Src("$.Before($)", name, value), f.Violation(at.Child(key.path), shown, emit.RuleText(&violated)))}
+		violation := f.Violation(at.Child(key.path), shown, emit.RuleText(&violated))
+		return []jen.Code{f.If(nil, f.Src("$.Before($)", name, value), violation)}
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // Unset is the rule that there is no value.
 func (kinds) Unset() model.RuleKind {
 	return model.RuleKind{
-		Keys: one(descriptor.KindTrue, "unset", "There must be no value."),
+		Keys:     one(descriptor.KindTrue, "unset", "There must be no value."),
 		Examples: example("{at: part, unset: true}", "must not be set"),
-		Build: func(*model.RuleArgs) model.Rule { return unset{} },
+		Build:    func(*model.RuleArgs) model.Rule { return unset{} },
 	}
 }
 
