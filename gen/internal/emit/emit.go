@@ -2,6 +2,7 @@ package emit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -160,11 +161,8 @@ func (e *emitter) importTable() map[string]string {
 	taken := model.ImportNames(slice.Map(e.hooks(), func(h hookType) string { return h.name })...)
 	table := make(map[string]string, len(e.imports))
 	for _, importPath := range slices.Sorted(maps.Keys(e.imports)) {
-		base, ok := e.pkg.GoName(importPath)
-		if !ok {
-			base = path.Base(importPath)
-		}
-		table[importPath] = taken.Take(strings.ReplaceAll(base, "_", ""))
+		name, _ := e.pkg.GoName(importPath)
+		table[importPath] = taken.Take(strings.ReplaceAll(cmp.Or(name, path.Base(importPath)), "_", ""))
 	}
 	return table
 }

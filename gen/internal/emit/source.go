@@ -2,7 +2,7 @@ package emit
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -41,10 +41,8 @@ func (e *emitter) Src(text string, args ...any) *jen.Statement {
 		switch {
 		case text[i] == '$':
 			switch arg := args[0].(type) {
-			case string:
-				source.WriteString(arg)
-			case int:
-				source.WriteString(strconv.Itoa(arg))
+			case string, int:
+				fmt.Fprint(&source, arg)
 			case []jen.Code:
 				code(jen.Custom(jen.Options{Separator: "\n"}, arg...))
 			default:

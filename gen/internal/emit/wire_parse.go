@@ -15,17 +15,22 @@ import (
 // parse writes the method that fills the view of a message.
 func (e *emitter) parse(m *protogen.Message) jen.Code {
 	cases := slice.FlatMap(m.Fields, e.parseField)
-	receiver, whole, loop := "m", "", e.Src("r.Skip()")
+	receiver, whole, fields := "m", "", e.Src("r.Skip()")
 	hooked := e.pkg.Uses.Has(m.Desc, model.Whole)
 	if hooked {
 		whole = "\nwire.Whole(r, &m.message)"
 	}
 	if len(cases) > 0 {
-		loop = e.Src("switch r.Tag() {\n$\ndefault:\nr.Skip()\n}", cases)
+		fields = e.switchTag(cases...)
 	} else if !hooked {
 		receiver = ""
 	}
-	return e.Src("func ($ $) parse(r *wire.Reader) {\nouter := r.Enter()$\nfor r.Next() {\n$\n}\nr.Leave(outer)\n}", receiver, e.view(m), e.Src(whole), loop)
+	return e.Src("func ($ $) parse(r *wire.Reader) {\nouter := r.Enter()$\nfor r.Next() {\n$\n}\nr.Leave(outer)\n}", receiver, e.view(m), e.Src(whole), fields)
+}
+
+// switchTag reads one of the fields that have cases, and skips others.
+func (e *emitter) switchTag(cases ...jen.Code) *jen.Statement {
+	return e.Src("switch r.Tag() {\n$\ndefault:\nr.Skip()\n}", cases)
 }
 
 // parseField writes the cases of a field, none where it is not read.
@@ -147,32 +152,18 @@ func (e *emitter) given(f *protogen.Field, seen []*protogen.Message) bool {
 // parseMap reads one entry of a map.
 func (e *emitter) parseMap(f *protogen.Field) jen.Code {
 	key, value := f.Message.Fields[0], f.Message.Fields[1]
-	read := func(f *protogen.Field, name string) (decl, read jen.Code) {
-		switch m := f.Message; {
-		case m == nil:
-			return e.Src("var $ $", name, e.held(f)), e.Src("$ = $", name, e.readScalar(f))
-		case model.Native(m) == "" && !e.viewed(m):
-			return e.Src("$ := new($)", name, e.viewType(m)), e.fill(m, "r", "&"+name)
-		default:
-			return e.Src("$ := new($)", name, e.viewType(m)), e.fill(m, "r", name)
-		}
+	var decl, read jen.Code
+	switch m := value.Message; {
+	case m == nil:
+		decl, read = e.Src("var x $", e.held(value)), e.Src("x = $", e.readScalar(value))
+	case model.Native(m) == "" && !e.viewed(m):
+		decl, read = e.Src("x := new($)", e.viewType(m)), e.fill(m, "r", "&x")
+	default:
+		decl, read = e.Src("x := new($)", e.viewType(m)), e.fill(m, "r", "x")
 	}
-	keyDecl, keyRead := read(key, "key")
-	valueDecl, valueRead := read(value, "x")
-	return e.Src(`$
-		$
-		entry := r.Inside()
-		for r.Next() {
-			switch r.Tag() {
-			$
-			$
-			default:
-				r.Skip()
-			}
-		}
-		r.Leave(entry)
-		m.$ = wire.Entry(m.$, key, x, r)`,
-		keyDecl, valueDecl, e.fieldCase(key, wireType(key), keyRead), e.fieldCase(value, wireType(value), valueRead), f.GoName, f.GoName)
+	fields := e.switchTag(e.fieldCase(key, wireType(key), e.Src("key = $", e.readScalar(key))), e.fieldCase(value, wireType(value), read))
+	return e.Src("var key $\n$\nentry := r.Inside()\nfor r.Next() {\n$\n}\nr.Leave(entry)\nm.$ = wire.Entry(m.$, key, x, r)",
+		e.held(key), decl, fields, f.GoName, f.GoName)
 }
 
 // parseScalars reads an element of a repeated scalar, or many that are packed.
