@@ -180,6 +180,27 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 	return first, append(body, f.If(nil, f.And(conds...), f.Src("return s, false")))
 }
 
+// decodeEnum writes the function that checks the number of an enum.
+func (e *emitter) decodeEnum(enum *model.Enum) jen.Code {
+	name := e.named("decode" + enum.Name)
+	doc, before, after := name+" reads one "+enum.Name, "p resource.Path, ", ", v *resource.Violations"
+	var other jen.Code
+	if o := enum.Otherwise; o != nil {
+		doc, before, after = doc+"; any other number is "+o.Name, "", ""
+		other = e.Src("return $", o.Name)
+	} else {
+		names := slice.Map(enum.Values, func(v model.EnumValue) string { return model.ValueName(v.Value) })
+		other = e.Src("v.AddFirst(p, x, $)", jen.Lit(OneOf(names)))
+	}
+	values := slice.Map(enum.Values, func(v model.EnumValue) jen.Code { return e.ident(v.Value.GoIdent) })
+	check := e.Src("switch x {\ncase $:\ndefault:\n$\n}", list(values...), other)
+	if len(values) == 1 {
+		check = e.Src("if x != $ {\n$\n}", values[0], other)
+	}
+	return e.documented(doc+".", "func $($x $$) $ {\n$\nreturn $(x)\n}",
+		name, e.Src(before), e.ident(enum.Enum.GoIdent), e.Src(after), enum.Name, check, enum.Name)
+}
+
 // pick writes the function that chooses an element of a repeated message.
 func (e *emitter) pick(s model.Step) jen.Code {
 	elements := e.Src("list")

@@ -7,6 +7,7 @@ import (
 	"text/template"
 
 	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
@@ -44,8 +45,14 @@ func (d *codeData) place(c jen.Code) string {
 	return "$"
 }
 
+// Ident is the Go name of a declaration of protobuf.
+func (d *codeData) Ident(id protogen.GoIdent) string { return d.place(d.e.ident(id)) }
+
 // GoMessage is the Go type of the resource's message.
-func (d *codeData) GoMessage() string { return d.place(d.e.ident(d.Message.GoIdent)) }
+func (d *codeData) GoMessage() string { return d.Ident(d.Message.GoIdent) }
+
+// AddressView is the view of addresses.
+func (d *codeData) AddressView() string { return d.e.views.names["envoy.config.core.v3.Address"] }
 
 // Quote is a string literal.
 func (d *codeData) Quote(text string) string { return d.place(jen.Lit(text)) }

@@ -28,7 +28,7 @@ func (e *emitter) update() []jen.Code {
 		}
 		out = append(out, slice.FlatMap(s.Oneofs(), e.oneofType)...)
 	}
-	out = append(out, slice.FlatMap(e.pkg.Enums, e.enumType)...)
+	out = append(out, e.template("enums")...)
 	out = append(out, e.template("methods")...)
 	out = append(out, e.equalUpdate())
 	uncomparable := slice.Filter(e.pkg.Structs, func(s *model.Struct) bool { return !s.Comparable })

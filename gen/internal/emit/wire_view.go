@@ -55,18 +55,7 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 		}
 	}
 	if uses.Has(m.Desc, model.Socket) {
-		method(`socket() convert.Socket {
-			switch s := m.GetSocketAddress(); {
-			case m == nil:
-				return convert.Socket{Kind: convert.NoAddress}
-			case s == nil:
-				return convert.Socket{Kind: convert.OtherSocket}
-			case s.hasNamedPort():
-				return convert.Socket{Kind: convert.NamedPort, Text: s.GetNamedPort()}
-			default:
-				return convert.Socket{Kind: convert.HostAndPort, Text: s.GetAddress(), Port: s.GetPortValue()}
-			}
-		}`)
+		methods = append(methods, e.template("socket")...)
 	}
 	doc := fmt.Sprintf("%s has the fields of %s that the decoder reads.", name, m.Desc.FullName())
 	return append([]jen.Code{e.documented(doc, "type $ struct {\n$\n}", name, fields), e.parse(m)}, methods...)
