@@ -19,12 +19,11 @@ type format struct {
 	pattern string // matches all such texts, and others; empty: there is none
 	right   string // a text that has the form
 	wrong   string // and one that has not
-	zero    bool   // an empty text has the form
 }
 
 func formats() []format {
 	return []format{
-		{name: "regexp", wording: "must be a regular expression (RE2) within the limits of a resource", valid: "convert.IsRegexp(dc, $)", right: "a|b", wrong: "(", zero: true},
+		{name: "regexp", wording: "must be a regular expression (RE2) within the limits of a resource", valid: "convert.IsRegexp(dc, $)", right: "a|b", wrong: "("},
 		{name: "cidr", wording: "must be an IP address with a prefix length, such as 10.0.0.0/8", valid: "convert.IsCIDR($)", pattern: "^[0-9A-Fa-f:.]+/[0-9]{1,3}$", right: "10.0.0.0/8", wrong: "10.0.0.0"},
 		{name: "url", wording: "must be an absolute URL, such as https://example.com/path", valid: "convert.IsURL($)", pattern: "^[A-Za-z][A-Za-z0-9+.-]*:", right: "https://example.com/path", wrong: "a"},
 		{name: "duration", wording: "must be a duration, such as 1m30s", valid: "convert.IsDuration($)", pattern: "^[-+]?(0|([0-9.]+(ns|us|µs|μs|ms|s|m|h))+)$", right: "1m30s", wrong: "1"},
@@ -65,5 +64,5 @@ func (r format) Schema(model.Path) (valid map[string]any, zero bool) {
 	if r.pattern == "" {
 		return nil, false
 	}
-	return map[string]any{"pattern": r.pattern}, r.zero
+	return pattern(r.pattern)
 }

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"reflect"
+	"regexp"
 	"sync"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
@@ -40,4 +41,9 @@ func example(rule, wording string) []model.RuleExample {
 // texts are literals as they are shown to people.
 func texts(values []model.Literal) []string {
 	return slice.Map(values, func(l model.Literal) string { return l.Text })
+}
+
+// pattern is the schema of texts that match a regular expression.
+func pattern(expr string) (valid map[string]any, zero bool) {
+	return map[string]any{"pattern": expr}, regexp.MustCompile(expr).MatchString("")
 }

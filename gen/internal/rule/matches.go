@@ -47,5 +47,5 @@ func (r matches) Schema(model.Path) (valid map[string]any, zero bool) {
 	if strings.Contains(strings.ReplaceAll(r.pattern, "(?:", ""), "(?") {
 		return nil, false
 	}
-	return map[string]any{"pattern": r.pattern}, regexp.MustCompile(r.pattern).MatchString("")
+	return pattern(r.pattern)
 }

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -55,8 +54,7 @@ func (r parts) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 // Schema implements [schema.Value].
 func (r parts) Schema(model.Path) (valid map[string]any, zero bool) {
 	all := slice.Map(r.values, func(l model.Literal) string { return r.pattern(regexp.QuoteMeta(l.Value.(string))) })
-	valid = map[string]any{"pattern": strings.Join(all, "|")}
-	zero = slices.ContainsFunc(r.values, func(l model.Literal) bool { return l.Value == "" })
+	valid, zero = pattern(strings.Join(all, "|"))
 	if r.not {
 		return map[string]any{"not": valid}, !zero
 	}
