@@ -36,31 +36,32 @@ func (e *emitter) hookTypes() []jen.Code {
 func (e *emitter) hooks() []hookType {
 	var out []hookType
 	for _, s := range e.pkg.All() {
+		returning := func(h model.Hook, of string) hookType {
+			t := e.Src("func(*resource.DecodeContext, $) ($, error)", e.hookParams(h, s.Message), e.ValueType(model.HookOf{Hook: h}))
+			return hookType{h.Func, t, "hook of " + of}
+		}
 		for _, f := range s.Fields {
-			if h, ok := f.Value.(model.HookOf); ok {
-				out = append(out, hookType{h.Hook.Func, e.valueHook(h.Hook, s.Message), "hook of field " + f.Name})
+			if v, ok := f.Value.(model.HookOf); ok {
+				out = append(out, returning(v.Hook, "field "+f.Name))
 			}
-			if o, ok := f.Value.(model.OneofOf); ok {
-				for _, c := range o.Oneof.Cases {
-					if c.Hook != nil {
-						out = append(out, hookType{c.Hook.Func, e.valueHook(*c.Hook, s.Message), "hook of case " + c.Type})
-					}
+			for _, c := range cases(f) {
+				if c.Hook != nil {
+					out = append(out, returning(*c.Hook, "case "+c.Type))
 				}
 			}
 		}
 	}
 	for _, s := range e.pkg.Update.Rules.All() {
-		hooks := slice.Filter(s.Checks, func(c *model.Check) bool { return c.Rule == nil })
-		out = append(out, slice.Map(hooks, e.validateHook)...)
+		for _, c := range s.Checks {
+			if of := c.Path.Message(); c.Rule == nil {
+				t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", e.hookParams(c.Hook, of))
+				out = append(out, hookType{c.Hook.Func, t, "hook that validates " + model.Short(of)})
+			}
+		}
 	}
 	ofUpdate := e.Src("func(*resource.DecodeContext, *Update, *resource.Violations)")
 	out = append(out, slice.Map(e.pkg.Checkers, func(name string) hookType { return hookType{name, ofUpdate, "hook that checks the update"} })...)
 	return append(out, slice.Map(e.pkg.Finish, func(name string) hookType { return hookType{name, ofUpdate, "hook that finishes the update"} })...)
-}
-
-// valueHook is the type of a hook that returns a value.
-func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
-	return e.Src("func(*resource.DecodeContext, $) ($, error)", e.hookParams(h, here), e.ValueType(model.HookOf{Hook: h}))
 }
 
 // hookParams are the types of [Func.hookArgs].
@@ -77,10 +78,4 @@ func (e *emitter) hookParams(h model.Hook, of *protogen.Message) jen.Code {
 		}
 		return e.pathType(n.Path)
 	})...)
-}
-
-func (e *emitter) validateHook(c *model.Check) hookType {
-	of := c.Path.Message()
-	t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", e.hookParams(c.Hook, of))
-	return hookType{c.Hook.Func, t, "hook that validates " + model.Short(of)}
 }

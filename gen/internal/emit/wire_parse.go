@@ -107,7 +107,11 @@ func (e *emitter) fill(m *protogen.Message, r string, x any) jen.Code {
 func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	here := "m." + f.GoName
 	if f.Desc.IsList() {
-		return []jen.Code{e.Src("x := wire."+e.listOf(f)+"(&$, r)\n$", here, e.fill(f.Message, "r", "x"))}
+		add := "Scratch"
+		if e.given(f, nil) { // hooks may keep a part of an element, so its memory is not reused
+			add = "Element"
+		}
+		return []jen.Code{e.Src("x := wire."+add+"(&$, r)\n$", here, e.fill(f.Message, "r", "x"))}
 	}
 	var out []jen.Code
 	if o := member(f); o != nil {
@@ -127,15 +131,6 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 		x = "&" + x
 	}
 	return append(out, e.fill(f.Message, "r", x))
-}
-
-// listOf returns the function of package wire that adds an element to a list. The memory of
-// elements of which hooks may keep a part is not reused.
-func (e *emitter) listOf(f *protogen.Field) string {
-	if e.given(f, nil) {
-		return "Element"
-	}
-	return "Scratch"
 }
 
 // given reports whether hooks get the address of the value of a field, or of a part of it that is held by value.

@@ -16,36 +16,41 @@ func (kinds) Required() model.RuleKind {
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Go == nil || a.Go.Last().CanBeEmpty(), "")
-			return required{}
+			return presence{true}
 		},
 	}
 }
 
-type required struct{}
+// presence is the rule that there is a value, or that there is none.
+type presence struct{ present bool }
 
 // Reach implements [model.Rule].
-func (required) Reach() model.Reach { return model.ReachField }
+func (presence) Reach() model.Reach { return model.ReachField }
 
 // Wording implements [model.Rule].
-func (required) Wording() string { return "must be set" }
-
-// Code implements [emit.Coder].
-func (required) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
-	var shown jen.Code
-	if c.Path.Class() == model.String && !c.Path.Presence() && !c.Path.ToList() {
-		shown = jen.Lit("")
+func (r presence) Wording() string {
+	if r.present {
+		return "must be set"
 	}
-	return presence(f, m, c, conds, false, shown)
+	return "must not be set"
 }
 
-// presence checks whether there is a value.
-func presence(f *emit.Func, m string, c *model.Check, conds []jen.Code, present bool, shown jen.Code) []jen.Code {
-	broken := f.Presence(m, c.Path, present)
+// Code implements [emit.Coder].
+func (r presence) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	var shown jen.Code
+	switch p, class := c.Path, c.Path.Class(); {
+	case p.ToList():
+	case r.present && class == model.String && !p.Presence():
+		shown = jen.Lit("")
+	case !r.present && class.Scalar() && class != model.Bytes && !p.Wrapper():
+		shown = f.Get(m, p)
+	}
+	broken := f.Presence(m, c.Path, !r.present)
 	return []jen.Code{f.If(nil, f.And(append(conds, broken)...), f.Violation(f.Here().Below(c.Path), shown, emit.RuleText(c)))}
 }
 
-// GoCode implements [emit.GoCoder].
-func (required) GoCode(f *emit.Func, c *model.Check) []jen.Code {
+// GoCode implements [emit.GoCoder] for a value that must be there.
+func (presence) GoCode(f *emit.Func, c *model.Check) []jen.Code {
 	last := c.Go.Last()
 	var shown jen.Code
 	if last.Class() == model.String && !last.List && !last.IsMap() {
@@ -57,4 +62,4 @@ func (required) GoCode(f *emit.Func, c *model.Check) []jen.Code {
 }
 
 // Present implements [schema.Presence].
-func (required) Present() bool { return true }
+func (r presence) Present() bool { return r.present }
