@@ -54,7 +54,7 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre 
 	values := slice.Map(c.Inputs, func(input descriptor.Input) jen.Code {
 		alternatives := slice.Map(input.Paths, func(text string) jen.Code { return f.asked(from(model.InputPath(m, text))) })
 		if len(alternatives) > 1 {
-			return f.Src("$: cmp.Or($)", input.Name, list(alternatives...))
+			return f.Src("$: cmp.Or($)", input.Name, jen.List(alternatives...))
 		}
 		return f.Src("$: $", input.Name, alternatives[0])
 	})

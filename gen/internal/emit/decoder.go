@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dave/jennifer/jen"
@@ -158,23 +159,17 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 	if k == nil {
 		return nil, nil
 	}
+	if first = cmp.Or(k.Positive, k.NonEmpty); first != nil {
+		body = f.field("s", first)
+	}
 	var drop jen.Code
 	switch {
-	case k.Present != nil:
+	case first == nil:
 		drop = f.Presence("m", k.Present.Path, false)
-	case k.Positive != nil:
-		first = k.Positive
-		below := "<="
-		if c := first.Class(); c == model.Uint32 || c == model.Uint64 { // never below zero
-			below = "=="
-		}
-		drop = f.Src("s.$ $ 0", first.GoName(), below)
+	case first == k.Positive && first.Class() != model.Uint32 && first.Class() != model.Uint64:
+		drop = f.Src("s.$ <= 0", first.GoName())
 	default:
-		first = k.NonEmpty
 		drop = f.valueSet(first, "s."+first.GoName(), false)
-	}
-	if first != nil {
-		body = f.field("s", first)
 	}
 	conds := append(f.context(model.Context{Profile: k.Profile}), drop)
 	return first, append(body, f.If(nil, f.And(conds...), f.Src("return s, false")))
@@ -193,7 +188,7 @@ func (e *emitter) decodeEnum(enum *model.Enum) jen.Code {
 		other = e.Src("v.AddFirst(p, x, $)", jen.Lit(OneOf(names)))
 	}
 	values := slice.Map(enum.Values, func(v model.EnumValue) jen.Code { return e.ident(v.Value.GoIdent) })
-	check := e.Src("switch x {\ncase $:\ndefault:\n$\n}", list(values...), other)
+	check := e.Src("switch x {\ncase $:\ndefault:\n$\n}", jen.List(values...), other)
 	if len(values) == 1 {
 		check = e.Src("if x != $ {\n$\n}", values[0], other)
 	}

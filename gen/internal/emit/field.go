@@ -237,7 +237,7 @@ func (f *Func) hookArgs(h model.Hook, m jen.Code, of *protogen.Message, target s
 	if len(h.Needs) == 0 {
 		return f.askedMessage(m, of)
 	}
-	return list(slice.Map(h.Needs, func(n model.Need) jen.Code {
+	return jen.List(slice.Map(h.Needs, func(n model.Need) jen.Code {
 		switch {
 		case n.Field != nil:
 			return jen.Op(target + "." + n.Field.GoName())

@@ -49,7 +49,7 @@ func (f *Func) decoded(name, side string, x jen.Code, at Place, target ...jen.Co
 		dc = f.Src("dc.At($)", f.sideOf(side))
 	}
 	pre, p := f.pointer(at)
-	return pre, f.Src("$($)", f.named("decode"+name), list(append(target, dc, jen.Id("meta"), p, x, jen.Id("v"))...))
+	return pre, f.Src("$($)", f.named("decode"+name), jen.List(append(target, dc, jen.Id("meta"), p, x, jen.Id("v"))...))
 }
 
 // A Place is where a value stands: a field, dotted, below the path in a

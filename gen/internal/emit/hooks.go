@@ -69,7 +69,7 @@ func (e *emitter) hookParams(h model.Hook, of *protogen.Message) jen.Code {
 	if len(h.Needs) == 0 {
 		return e.message(of)
 	}
-	return list(slice.Map(h.Needs, func(n model.Need) jen.Code {
+	return jen.List(slice.Map(h.Needs, func(n model.Need) jen.Code {
 		switch {
 		case n.Field != nil:
 			return e.GoType(n.Field)

@@ -15,7 +15,7 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 	var one []jen.Code // values that are always there, to be appended at once
 	flush := func() {
 		if len(one) > 0 {
-			out = append(out, f.Src("$ = append($, $)", to, to, list(one...)))
+			out = append(out, f.Src("$ = append($, $)", to, to, jen.List(one...)))
 			one = nil
 		}
 	}

@@ -72,9 +72,6 @@ func wordLen(text string) int {
 	return n
 }
 
-// list is code separated by commas.
-func list(codes ...jen.Code) jen.Code { return jen.List(codes...) }
-
 // lines are elements of a composite literal, one a line.
 func lines(elements ...jen.Code) jen.Code {
 	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)

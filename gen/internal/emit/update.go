@@ -50,14 +50,13 @@ func (e *emitter) structFields(s *model.Struct) []jen.Code {
 	})
 }
 
-// shownAs is the struct tag that tells package runtime how to show a field; empty: as it is.
+// shownAs is the struct tag that tells package runtime how to show a field. It is empty for fields that are shown as they are,
+// and for hidden secrets, which are not shown.
 func shownAs(f *model.Field) string {
 	switch {
-	case f.Secret && f.Hidden: // not shown anyway
-		return ""
-	case f.Secret:
+	case f.Secret && !f.Hidden:
 		return "secret"
-	case f.Hidden:
+	case f.Hidden && !f.Secret:
 		return "shown=" + f.Name
 	}
 	return ""

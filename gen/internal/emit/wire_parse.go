@@ -92,10 +92,8 @@ func (e *emitter) fieldCase(f *protogen.Field, typ string, body ...jen.Code) jen
 
 // fill reads the message, of which x is the address, that the reader r is at.
 func (e *emitter) fill(m *protogen.Message, r string, x any) jen.Code {
-	switch name := model.Native(m); {
-	case name != "":
-		return e.Src("wire."+name+"($, $)", r, x)
-	case e.viewed(m) && model.IsWrapper(m):
+	switch {
+	case model.Native(m) != "", e.viewed(m) && model.IsWrapper(m):
 		return e.Src("wire."+string(m.Desc.Name())+"($, $)", r, x)
 	case e.viewed(m):
 		return e.Src("$.parse($)", x, r)
@@ -179,14 +177,13 @@ func (e *emitter) readScalar(f *protogen.Field) *jen.Statement {
 	if f.Enum != nil {
 		return e.Src("$(r.Int32())", e.ident(f.Enum.GoIdent))
 	}
-	var method string
-	switch kind := f.Desc.Kind(); {
+	kind := f.Desc.Kind()
+	method := upperFirst(kind.String())
+	switch {
 	case kind == protoreflect.StringKind && !enforcesUTF8(f):
 		method = "Text"
 	case kind == protoreflect.BytesKind && !f.Desc.HasPresence() && !f.Desc.IsList():
 		method = "Blob"
-	default:
-		method = upperFirst(kind.String())
 	}
 	return e.Src("r.$()", method)
 }
