@@ -6,9 +6,19 @@ import (
 
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
+
+// wire writes the views.
+func (e *emitter) wire() []jen.Code {
+	if e.views == nil {
+		return nil
+	}
+	return slice.FlatMap(e.views.messages, e.viewOf)
+}
 
 // viewOf writes the view of a message: the struct, its getters, and its parse method.
 func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
@@ -139,4 +149,18 @@ func (e *emitter) getter(f *protogen.Field, method func(string, ...any)) {
 		zero = zeroOf(f)
 	}
 	method("$() $ {\nif m == nil$ {\nreturn $\n}\nreturn $\n}", name, typ, absent, zero, value)
+}
+
+// zeroOf is the zero value of a scalar.
+func zeroOf(f *protogen.Field) string {
+	switch f.Desc.Kind() {
+	case protoreflect.StringKind:
+		return `""`
+	case protoreflect.BoolKind:
+		return "false"
+	case protoreflect.BytesKind:
+		return "nil"
+	default:
+		return "0"
+	}
 }
