@@ -30,7 +30,7 @@ func (f *Func) listField(d *model.Field, to string) []jen.Code {
 			out = append(out, f.appendList(p, to)...)
 			continue
 		}
-		out = append(out, f.Each("m", p, f.Here(), usesPlace(d), func(x *jen.Statement, at Place) []jen.Code {
+		out = append(out, f.Each(p, usesPlace(d), func(x *jen.Statement, at Place) []jen.Code {
 			if s, ok := d.Value.(model.StructOf); ok && f.fillsPlace(s.Struct) {
 				pre, call := f.decoded(s.Struct.Name, s.Struct.Side, x, at, f.Src("wire.Add(&$)", to))
 				return append(pre, call)
@@ -68,7 +68,7 @@ func (f *Func) appendList(p model.Path, to string) []jen.Code {
 		return add("m", p)
 	}
 	last, _ := p.Behind(p.Parent())
-	return f.Each("m", p.Parent(), f.Here(), false, func(x *jen.Statement, _ Place) []jen.Code { return add(x, last) })
+	return f.Each(p.Parent(), false, func(x *jen.Statement, _ Place) []jen.Code { return add(x, last) })
 }
 
 // slice is an empty slice for the values of a list field, with room for all of them or for a limit of their number. It is nil
@@ -102,9 +102,14 @@ func (f *Func) slice(d *model.Field) jen.Code {
 	return f.Src("convert.Slice[$]($)", typ, n)
 }
 
-// Each runs body for every value at a path, seen from m at a place. A message
-// that is absent is no value. Elements have paths if body uses them.
-func (f *Func) Each(m any, p model.Path, at Place, paths bool, body Body) []jen.Code {
+// Each runs body for every value at a path of the message m. A message that is absent is no value. Elements have paths if
+// body uses them.
+func (f *Func) Each(p model.Path, paths bool, body Body) []jen.Code {
+	return f.each("m", p, f.Here(), paths, body)
+}
+
+// each is [Func.Each] from m, which is at a place.
+func (f *Func) each(m any, p model.Path, at Place, paths bool, body Body) []jen.Code {
 	head, rest, repeated := p.Split()
 	switch {
 	case repeated:
@@ -112,7 +117,7 @@ func (f *Func) Each(m any, p model.Path, at Place, paths bool, body Body) []jen.
 		if !l.isMap && f.inPlace(head.Leaf()) {
 			l.over = f.Src("wire.Each($)", l.over)
 		}
-		return f.loop(l, func(_ string, x *jen.Statement, at Place) []jen.Code { return f.Each(x, rest, at, paths, body) })
+		return f.loop(l, func(_ string, x *jen.Statement, at Place) []jen.Code { return f.each(x, rest, at, paths, body) })
 	case len(p.Steps) == 0 || p.Message() == nil:
 		return body(f.Get(m, p), at.Below(p))
 	}

@@ -21,7 +21,7 @@ type Condition interface {
 
 // A Coder writes all code of a check of the message m.
 type Coder interface {
-	Code(f *Func, m string, c *model.Check, conds []jen.Code) []jen.Code
+	Code(f *Func, c *model.Check, conds []jen.Code) []jen.Code
 }
 
 // A GoCoder writes all code of a check of the update u.
@@ -60,7 +60,7 @@ func (e *emitter) scope(s *model.Scope) jen.Code {
 	f := e.fn(s.Message)
 	body := f.checks(s.Checks)
 	for _, u := range s.Under {
-		loop := f.Each("m", u.Path, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
+		loop := f.Each(u.Path, true, func(x *jen.Statement, at Place) []jen.Code {
 			return f.validate(u.Scope, at, x)
 		})
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
@@ -81,7 +81,7 @@ func (f *Func) checks(checks []*model.Check) []jen.Code {
 	for len(checks) > 0 {
 		at := guard(checks[0])
 		if len(at.Steps) == 0 {
-			out, checks = append(out, f.check("m", checks[0])...), checks[1:]
+			out, checks = append(out, f.check(checks[0])...), checks[1:]
 			continue
 		}
 		inner := *f
@@ -137,32 +137,32 @@ func inGuard(c model.Check, at model.Path) *model.Check {
 }
 
 // check writes one check of the message m.
-func (f *Func) check(m string, c *model.Check) []jen.Code {
-	conds := f.conds(m, c.When)
+func (f *Func) check(c *model.Check) []jen.Code {
+	conds := f.conds("m", c.When)
 	switch r := c.Rule.(type) {
 	case Coder:
-		return r.Code(f, m, c, conds)
+		return r.Code(f, c, conds)
 	case Condition:
-		return f.condition(r, m, c, conds)
+		return f.condition(r, c, conds)
 	}
-	return f.When(conds, f.callCheck(m, c))
+	return f.When(conds, f.callCheck(c))
 }
 
 // condition writes a check by a condition.
-func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code) []jen.Code {
+func (f *Func) condition(r Condition, c *model.Check, conds []jen.Code) []jen.Code {
 	p, text := c.Path, RuleText(c)
 	switch {
 	case !c.Elements:
-		init, guard, x := f.operand(m, p)
+		init, guard, x := f.operand(p)
 		broken, shown := r.Broken(f, x)
 		if !p.ToList() {
 			broken, shown = f.broken(r, x, p)
 		}
 		return []jen.Code{f.If(init, f.And(append(conds, guard, broken)...), f.Violation(f.Here().Below(p), shown, text))}
 	case p.Last().Part != nil:
-		return f.When(conds, f.entries(r, m, p, text))
+		return f.When(conds, f.entries(r, p, text))
 	}
-	return f.When(conds, f.Each(m, p, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
+	return f.When(conds, f.Each(p, true, func(x *jen.Statement, at Place) []jen.Code {
 		broken, shown := f.broken(r, x, p)
 		return []jen.Code{f.If(nil, broken, f.Violation(at, shown, text))}
 	}))
@@ -198,7 +198,7 @@ func reads(s *model.Struct, path string) bool {
 
 // entries writes a check of the keys or values of a map. The path of an entry is only built for a
 // violation.
-func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.Code {
+func (f *Func) entries(r Condition, p model.Path, text string) []jen.Code {
 	return f.nested(func(x *jen.Statement) []jen.Code {
 		key := f.mapKey()
 		entry := f.Src("$, $", key, x)
@@ -210,39 +210,39 @@ func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.C
 			shown = jen.Nil() // the path has the key
 		}
 		path := f.Src("$.Field(convert.Entry($, $))", f.Here().variable, jen.Lit(f.Here().Child(p.InViolation()).field), key)
-		return []jen.Code{f.Src("for $ := range convert.Sorted($) {\n$\n}", entry, f.Get(m, p),
+		return []jen.Code{f.Src("for $ := range convert.Sorted($) {\n$\n}", entry, f.Get("m", p),
 			f.If(nil, broken, f.Src("v.Add($, $, $)", path, shown, jen.Lit(text))))}
 	})
 }
 
 // operand declares x, the value at a path. guard is the condition that there is a value,
 // where that is not certain.
-func (f *Func) operand(m string, p model.Path) (init, guard jen.Code, x *jen.Statement) {
-	init, guard, x = f.Src("x := $", f.Get(m, p)), jen.Null(), jen.Id("x")
+func (f *Func) operand(p model.Path) (init, guard jen.Code, x *jen.Statement) {
+	init, guard, x = f.Src("x := $", f.Get("m", p)), jen.Null(), jen.Id("x")
 	leaf := p.Leaf()
 	switch {
 	case !p.Presence():
 	case p.Message() != nil:
 		guard = f.Src("x != nil")
 	case f.has(p) == "" && member(leaf) != nil:
-		init = f.Src("x, ok := $.$().(*$)", f.Get(m, p.Parent()), oneofGetter(leaf.Oneof), f.ident(leaf.GoIdent))
+		init = f.Src("x, ok := $.$().(*$)", f.Get("m", p.Parent()), oneofGetter(leaf.Oneof), f.ident(leaf.GoIdent))
 		guard, x = jen.Id("ok"), jen.Op("x."+leaf.GoName)
 	default:
-		guard = f.Presence(m, p, true)
+		guard = f.Presence("m", p, true)
 	}
 	return init, guard, x
 }
 
 // Messages runs a statement with the place and the whole message for each message at a path.
-func (f *Func) Messages(m string, p model.Path, statement string) []jen.Code {
-	return f.Each(m, p, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
+func (f *Func) Messages(p model.Path, statement string) []jen.Code {
+	return f.Each(p, true, func(x *jen.Statement, at Place) []jen.Code {
 		return []jen.Code{f.Src(statement, f.path(at), f.askedMessage(x, p.Message()))}
 	})
 }
 
 // callCheck calls a validate hook, unless there is no message for it.
-func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
-	return f.Each(m, c.Path, f.Here(), true, func(x *jen.Statement, at Place) []jen.Code {
+func (f *Func) callCheck(c *model.Check) []jen.Code {
+	return f.Each(c.Path, true, func(x *jen.Statement, at Place) []jen.Code {
 		args := f.hookArgs(c.Hook, x, c.Path.Message(), "")
 		if len(c.Hook.Needs)+len(c.Path.Steps) == 0 && f.views != nil && f.of == f.pkg.Message && slices.Contains(f.pkg.Late, c.When.Profile) {
 			args = f.Src("$.message", x)

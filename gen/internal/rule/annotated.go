@@ -30,8 +30,8 @@ func (annotated) Reach() model.Reach { return model.ReachMessage }
 func (annotated) Wording() string { return "must fulfil its annotations" }
 
 // Code implements [emit.Coder].
-func (annotated) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
-	return f.When(conds, f.Messages(m, c.Path, "v.AddMessage($, $)"))
+func (annotated) Code(f *emit.Func, c *model.Check, conds []jen.Code) []jen.Code {
+	return f.When(conds, f.Messages(c.Path, "v.AddMessage($, $)"))
 }
 
 // Opaque implements [schema.Opaque].

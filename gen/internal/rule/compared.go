@@ -46,12 +46,12 @@ func (compared) Reach() model.Reach { return model.ReachField }
 func (r compared) Wording() string { return r.text + r.other.String() }
 
 // Code implements [emit.Coder].
-func (r compared) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+func (r compared) Code(f *emit.Func, c *model.Check, conds []jen.Code) []jen.Code {
 	other := c.Path.Parent()
 	other.Steps = slices.Concat(other.Steps, r.other.Steps)
 	optional := slice.Filter([]model.Path{c.Path, other}, model.Path.Presence)
-	conds = append(conds, slice.Map(optional, func(p model.Path) jen.Code { return f.Presence(m, p, true) })...)
-	init := f.Src("x, y := $, $", f.Scalar(f.Get(m, c.Path), c.Path), f.Scalar(f.Get(m, other), other))
+	conds = append(conds, slice.Map(optional, func(p model.Path) jen.Code { return f.Presence("m", p, true) })...)
+	init := f.Src("x, y := $, $", f.Scalar(f.Get("m", c.Path), c.Path), f.Scalar(f.Get("m", other), other))
 	cond := f.And(append(conds, f.Src("x $ y", r.broken))...)
 	return []jen.Code{f.If(init, cond, f.Violation(f.Here().Below(c.Path), jen.Id("x"), emit.RuleText(c)))}
 }

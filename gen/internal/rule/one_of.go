@@ -46,11 +46,11 @@ func (r oneOf) Wording() string {
 
 // Code checks that one member is set. It counts them unless at most one can be set, as in a
 // oneof of protobuf.
-func (r oneOf) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
-	x, init := m, jen.Code(nil)
+func (r oneOf) Code(f *emit.Func, c *model.Check, conds []jen.Code) []jen.Code {
+	x, init := "m", jen.Code(nil)
 	if len(c.Path.Steps) > 0 {
-		x, init = "x", f.Src("x := $", f.Get(m, c.Path))
-		conds = f.CondsAt(m, c.When, x, c.Path)
+		x, init = "x", f.Src("x := $", f.Get("m", c.Path))
+		conds = f.CondsAt("m", c.When, x, c.Path)
 	}
 	present := func(is bool) []jen.Code {
 		return slice.Map(r.members, func(p model.Path) jen.Code { return f.Presence(x, p, is) })

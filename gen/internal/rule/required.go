@@ -36,16 +36,16 @@ func (r presence) Wording() string {
 }
 
 // Code implements [emit.Coder].
-func (r presence) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+func (r presence) Code(f *emit.Func, c *model.Check, conds []jen.Code) []jen.Code {
 	var shown jen.Code
 	switch p, class := c.Path, c.Path.Class(); {
 	case p.ToList():
 	case r.present && class == model.String && !p.Presence():
 		shown = jen.Lit("")
 	case !r.present && class.Scalar() && class != model.Bytes && !p.Wrapper():
-		shown = f.Get(m, p)
+		shown = f.Get("m", p)
 	}
-	broken := f.Presence(m, c.Path, !r.present)
+	broken := f.Presence("m", c.Path, !r.present)
 	return []jen.Code{f.If(nil, f.And(append(conds, broken)...), f.Violation(f.Here().Below(c.Path), shown, emit.RuleText(c)))}
 }
 

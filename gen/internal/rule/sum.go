@@ -61,12 +61,12 @@ func (r sum) Wording() string {
 }
 
 // Code implements [emit.Coder].
-func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+func (r sum) Code(f *emit.Func, c *model.Check, conds []jen.Code) []jen.Code {
 	if r.group != nil {
-		return f.When(conds, r.groups(f, m, c))
+		return f.When(conds, r.groups(f, c))
 	}
 	name := f.Variable("sum")
-	loop := f.Each(m, c.Path, f.Here(), false, func(x *jen.Statement, _ emit.Place) []jen.Code {
+	loop := f.Each(c.Path, false, func(x *jen.Statement, _ emit.Place) []jen.Code {
 		value := f.Get(x, r.of)
 		if r.absent == nil {
 			return []jen.Code{f.Src("$ += uint64($)", name, f.Scalar(value, r.of))}
@@ -83,9 +83,9 @@ func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []je
 }
 
 // groups checks a sum for each value of a key.
-func (r sum) groups(f *emit.Func, m string, c *model.Check) []jen.Code {
+func (r sum) groups(f *emit.Func, c *model.Check) []jen.Code {
 	sums := f.Variable("sums")
-	loop := f.Each(m, c.Path, f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
+	loop := f.Each(c.Path, true, func(x *jen.Statement, at emit.Place) []jen.Code {
 		value := f.Scalar(f.Get(x, r.of), r.of)
 		if r.absent != nil {
 			value = f.Src("convert.Or($, $)", f.Get(x, r.of), f.Literal(*r.absent))

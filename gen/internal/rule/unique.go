@@ -90,7 +90,7 @@ type uniqueKey struct {
 }
 
 // Code implements [emit.Coder].
-func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+func (r unique) Code(f *emit.Func, c *model.Check, conds []jen.Code) []jen.Code {
 	taken := make(model.Names) // a_b.c and a.b_c look alike
 	keys := slice.Map(r.keys, func(p model.Path) uniqueKey {
 		value := func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }
@@ -100,7 +100,7 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 		keys = []uniqueKey{{typ: f.ScalarType(c.Path.Leaf()), value: func(x jen.Code) jen.Code { return x }, shown: true}}
 	}
 	decls, check := r.set(f, keys, c)
-	return f.When(conds, append(decls, f.Each(m, c.Path, f.Here(), true, check)...))
+	return f.When(conds, append(decls, f.Each(c.Path, true, check)...))
 }
 
 // GoCode checks one slice, or the whole update.
