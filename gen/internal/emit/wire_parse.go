@@ -179,19 +179,14 @@ func (e *emitter) readScalar(f *protogen.Field) *jen.Statement {
 	}
 	kind := f.Desc.Kind()
 	method := upperFirst(kind.String())
+	utf8, known := f.Desc.(interface{ EnforceUTF8() bool })
 	switch {
-	case kind == protoreflect.StringKind && !enforcesUTF8(f):
+	case kind == protoreflect.StringKind && known && !utf8.EnforceUTF8():
 		method = "Text"
 	case kind == protoreflect.BytesKind && !f.Desc.HasPresence() && !f.Desc.IsList():
 		method = "Blob"
 	}
 	return e.Src("r.$()", method)
-}
-
-// enforcesUTF8 reports whether a string must be UTF-8.
-func enforcesUTF8(f *protogen.Field) bool {
-	d, ok := f.Desc.(interface{ EnforceUTF8() bool })
-	return !ok || d.EnforceUTF8()
 }
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -146,21 +147,9 @@ func (e *emitter) getter(f *protogen.Field, method func(string, ...any)) {
 		}
 	}
 	if f.Message == nil && single(f) {
-		zero = zeroOf(f)
+		zero = cmp.Or(map[protoreflect.Kind]string{
+			protoreflect.StringKind: `""`, protoreflect.BoolKind: "false", protoreflect.BytesKind: "nil",
+		}[f.Desc.Kind()], "0")
 	}
 	method("$() $ {\nif m == nil$ {\nreturn $\n}\nreturn $\n}", name, typ, absent, zero, value)
-}
-
-// zeroOf is the zero value of a scalar.
-func zeroOf(f *protogen.Field) string {
-	switch f.Desc.Kind() {
-	case protoreflect.StringKind:
-		return `""`
-	case protoreflect.BoolKind:
-		return "false"
-	case protoreflect.BytesKind:
-		return "nil"
-	default:
-		return "0"
-	}
 }
