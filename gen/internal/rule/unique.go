@@ -126,7 +126,7 @@ func (r unique) goKeys(f *emit.Func, c *model.Check) []uniqueKey {
 		return []uniqueKey{{typ: f.ValueType(element), value: func(x jen.Code) jen.Code { return f.Src(text, x) }, shown: !isStruct}}
 	}
 	return slice.Map(r.fields, func(k *model.Field) uniqueKey {
-		return uniqueKey{goPath(k), k.Name, f.GoType(k), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
+		return uniqueKey{goPath(k), k.Name, f.GoType(k), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.GoName()) }, true}
 	})
 }
 
