@@ -28,48 +28,66 @@ func choice(key, doc string, not bool, examples []model.RuleExample) model.RuleK
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class().Key(), "a bool, number, string or enum")
-			return in{a.Literals(key), not}
+			return in{alternatives{a.Literals(key), not}}
 		},
 	}
 }
 
-type in struct {
+// alternatives are literals of which a value must have one, or must have none.
+type alternatives struct {
 	values []model.Literal
-	not    bool // the value is none of them
+	not    bool // it must have none
 }
 
 // Reach implements [model.Rule].
-func (in) Reach() model.Reach { return model.ReachElement }
+func (alternatives) Reach() model.Reach { return model.ReachElement }
 
-// Wording implements [model.Rule].
-func (r in) Wording() string {
-	switch {
-	case !r.not:
-		return emit.OneOf(texts(r.values))
-	case len(r.values) == 1:
-		return "must not be " + r.values[0].Text
-	}
-	return "must be none of " + strings.Join(texts(r.values), ", ")
+// texts are the literals as they are shown to people.
+func (r alternatives) texts() []string {
+	return slice.Map(r.values, func(l model.Literal) string { return l.Text })
 }
 
-// Broken implements [emit.Condition].
-func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
-	conds := slice.Map(r.values, func(l model.Literal) jen.Code { return f.Is(x, l, r.not) })
+// broken is the Broken of [emit.Condition]. wrong is the condition that x has a literal, if it must have none, and otherwise that
+// it does not have it.
+func (r alternatives) broken(f *emit.Func, x jen.Code, wrong func(model.Literal) jen.Code) (broken, shown jen.Code) {
+	conds := slice.Map(r.values, wrong)
 	if r.not {
 		return f.Or(conds...), x
 	}
 	return f.And(conds...), x
 }
 
-// Schema implements [schema.Value].
-func (r in) Schema(model.Path) (valid map[string]any, zero bool) {
-	values, zero, ok := schema.JSON(r.values)
-	valid = map[string]any{"enum": values}
-	switch {
-	case !ok:
-		return nil, false
-	case r.not:
+// schema is the Schema of [schema.Value], from that of values with one of the literals.
+func (r alternatives) schema(valid map[string]any, zero bool) (map[string]any, bool) {
+	if r.not {
 		return map[string]any{"not": valid}, !zero
 	}
 	return valid, zero
+}
+
+type in struct{ alternatives }
+
+// Wording implements [model.Rule].
+func (r in) Wording() string {
+	switch {
+	case !r.not:
+		return emit.OneOf(r.texts())
+	case len(r.values) == 1:
+		return "must not be " + r.values[0].Text
+	}
+	return "must be none of " + strings.Join(r.texts(), ", ")
+}
+
+// Broken implements [emit.Condition].
+func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	return r.broken(f, x, func(l model.Literal) jen.Code { return f.Is(x, l, r.not) })
+}
+
+// Schema implements [schema.Value].
+func (r in) Schema(model.Path) (valid map[string]any, zero bool) {
+	values, zero, ok := schema.JSON(r.values)
+	if !ok {
+		return nil, false
+	}
+	return r.schema(map[string]any{"enum": values}, zero)
 }

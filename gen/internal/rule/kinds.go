@@ -38,11 +38,6 @@ func example(rule, wording string) []model.RuleExample {
 	return []model.RuleExample{{Rule: rule, Wording: wording}}
 }
 
-// texts are literals as they are shown to people.
-func texts(values []model.Literal) []string {
-	return slice.Map(values, func(l model.Literal) string { return l.Text })
-}
-
 // pattern is the schema of texts that match a regular expression.
 func pattern(expr string) (valid map[string]any, zero bool) {
 	return map[string]any{"pattern": expr}, regexp.MustCompile(expr).MatchString("")
