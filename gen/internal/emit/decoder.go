@@ -12,18 +12,12 @@ import (
 
 // decoder writes the functions that decode an update from a message.
 func (e *emitter) decoder() []jen.Code {
-	var out []jen.Code
-	if f := e.pkg.NameField; f != nil {
-		out = append(out, e.documented("peekName reads the resource's name, the field "+string(f.Desc.Name())+", from its encoded message.",
-			"func peekName(body []byte) (string, error) {\nreturn wire.PeekString(body, $)\n}", int(f.Desc.Number())))
-	}
-	out = append(out, e.hookTypes()...)
-	return append(out, e.decodeFunctions()...)
+	return slices.Concat(e.template("peekname"), e.hookTypes(), e.decodeFunctions())
 }
 
 // decodeFunctions are the function that the framework calls and those that it calls.
 func (e *emitter) decodeFunctions() []jen.Code {
-	out := []jen.Code{e.decode()}
+	out := e.template("decode")
 	if len(e.pkg.Update.Fields) > 0 {
 		out = append(out, e.decodeUpdate())
 	}
@@ -35,38 +29,6 @@ func (e *emitter) decodeFunctions() []jen.Code {
 	}
 	out = append(out, slice.Map(e.pkg.Enums, e.decodeEnum)...)
 	return append(out, slice.Map(e.pkg.Picks, e.pick)...)
-}
-
-// decode writes the function that the framework calls.
-func (e *emitter) decode() jen.Code {
-	steps := e.decodeSteps()
-	created, checked, result := "", "", e.Src("*Update")
-	if len(steps) > 0 {
-		created, checked = "v := new(resource.Violations)\n", "if err := v.Err(); err != nil {\nreturn nil, err\n}\n"
-	}
-	if e.wireTest {
-		result = e.Src("resource.Update")
-	}
-	return e.Src("func $(dc *resource.DecodeContext, body []byte) ($, error) {\n$\nu := &Update{meta: dc.Meta(body)}\n$$\n$return u, nil\n}",
-		e.named("decode"), result, e.readMessage(), e.Src(created), steps, checked)
-}
-
-// decodeSteps are rules, fields, rules about Go fields and finish hooks, in this
-// order.
-func (e *emitter) decodeSteps() (steps []jen.Code) {
-	step := func(has bool, text, name string) {
-		if has {
-			steps = append(steps, e.Src(text, e.named(name)))
-		}
-	}
-	step(e.pkg.Update.Rules != nil, "$(dc, p, m, v)", "validate")
-	step(len(e.pkg.Update.Fields) > 0, "u.$(dc, &u.meta, p, m, v)", "decode")
-	step(len(e.pkg.GoChecks) > 0, "$(dc, p, u, v)", "validateUpdate")
-	if len(steps) > 0 {
-		steps = append([]jen.Code{e.Src("p := new(resource.Path) // of the message itself")}, steps...)
-	}
-	steps = append(steps, slice.Map(e.pkg.Checkers, func(hook string) jen.Code { return e.Src("$(dc, u, v)", hook) })...)
-	return append(steps, slice.Map(e.pkg.Finish, func(hook string) jen.Code { return e.Src("if v.Err() == nil {\n$(dc, u, v)\n}", hook) })...)
 }
 
 // decodeUpdate writes the method that fills the update's fields.

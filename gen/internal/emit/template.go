@@ -51,6 +51,21 @@ func (d *codeData) Ident(id protogen.GoIdent) string { return d.place(d.e.ident(
 // GoMessage is the Go type of the resource's message.
 func (d *codeData) GoMessage() string { return d.Ident(d.Message.GoIdent) }
 
+// Named is the name of a function.
+func (d *codeData) Named(name string) string { return d.e.named(name) }
+
+// Profile is the condition that the program reads resources in a profile.
+func (d *codeData) Profile(name string) string { return d.place(d.e.profile(name)) }
+
+// Viewed reports whether the decoder reads the resource's message through a view.
+func (d *codeData) Viewed() bool { return d.e.viewed(d.Message) }
+
+// View is the type of that view.
+func (d *codeData) View() string { return d.place(d.e.viewType(d.Message)) }
+
+// WireTest reports whether the code is that of the test of a wire decoder, which takes updates of any type.
+func (d *codeData) WireTest() bool { return d.e.wireTest }
+
 // AddressView is the view of addresses.
 func (d *codeData) AddressView() string { return d.e.views.names["envoy.config.core.v3.Address"] }
 

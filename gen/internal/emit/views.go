@@ -152,34 +152,6 @@ func (e *emitter) proto(m *protogen.Message) jen.Code {
 	return e.Src("wire.Wrapped($)", e.qual(string(m.GoIdent.GoImportPath), create))
 }
 
-// readMessage writes the code that fills m from the encoded message.
-func (e *emitter) readMessage() []jen.Code {
-	m := e.pkg.Message
-	if !e.viewed(m) {
-		return []jen.Code{e.Src("m := new($)\n$", e.ident(m.GoIdent), e.unmarshal("m"))}
-	}
-	none, parse := e.none(m), e.Src("m.parse(&r)")
-	if e.pkg.Strict {
-		parse = e.Src("if r.Check($) {\nm.parse(&r)\n}", none)
-	}
-	out := []jen.Code{e.Src(`r := dc.Read(messageName, body)
-		defer dc.Done(messageName)
-		m := new($)
-		$
-		if !r.OK() {
-			return nil, dc.Unreadable(messageName, body, $)
-		}`, e.viewType(m), parse, none)}
-	for _, name := range e.pkg.Late {
-		out = append(out, e.Src("if $ {\nm.message = new($)\n$\n}", e.profile(name), e.ident(m.GoIdent), e.unmarshal("m.message")))
-	}
-	return out
-}
-
-// unmarshal reads the encoded resource into a message.
-func (e *emitter) unmarshal(m string) jen.Code {
-	return e.Src("if err := dc.Unmarshal(body, $); err != nil {\nreturn nil, err\n}", m)
-}
-
 // none is a nil message, of which only the type matters.
 func (e *emitter) none(m *protogen.Message) *jen.Statement { return e.Src("($)(nil)", e.message(m)) }
 
