@@ -31,11 +31,12 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre 
 	if d.IsMap() {
 		m = d.Paths[0].Leaf().Message.Fields[1].Message
 	}
-	times, variables := make(map[string]int), make(map[string]string) // by path of a message: the number of values in it, and its name
+	times, variables := make(map[string]int), make(map[string]string) // the number of values in a message and its name, by path
 	for _, input := range c.Inputs {
 		for _, text := range input.Paths {
 			in := model.InputPath(m, text).Parent()
-			if times[in.String()]++; times[in.String()] == 2 && len(in.Steps) > 0 {
+			times[in.String()]++
+			if times[in.String()] == 2 && len(in.Steps) > 0 {
 				name := local(f.values+len(variables), "x", "y", "z")
 				variables[in.String()] = name
 				pre = append(pre, f.Src("$ := $", name, f.Get(x, in)))
