@@ -194,7 +194,7 @@ func (f *Func) singleField(d *model.Field, to string) []jen.Code {
 	if p.Message() == nil {
 		return append(out, f.If(nil, f.Presence("m", p, true), f.assign(d, f.Get("m", p), at, to)...))
 	}
-	return append(out, f.with("$ := $", f.Get("m", p), "$ != nil", func(x *jen.Statement) []jen.Code { return f.assign(d, x, at, to) })...)
+	return append(out, f.Each(p, true, func(x *jen.Statement, at Place) []jen.Code { return f.assign(d, x, at, to) })...)
 }
 
 // groupedField fills a pointer to a struct of the message itself. It stays nil if no field of the

@@ -46,7 +46,8 @@ func ofMessage(c *model.Case) bool {
 func (f *Func) caseConds(c *model.Case) (init jen.Code, conds []jen.Code) {
 	if ofMessage(c) {
 		conds = []jen.Code{f.Src("x != nil")}
-		if present := (model.Test{Kind: model.Present, Path: *c.Path}); !model.SameCond(c.When, model.Cond{Tests: []model.Test{present}}) {
+		present := model.Cond{Tests: []model.Test{{Kind: model.Present, Path: *c.Path}}}
+		if !model.SameCond(c.When, present) {
 			conds = append(conds, f.conds("m", c.When)...)
 		}
 		return f.Src("x := $", f.Get("m", *c.Path)), conds

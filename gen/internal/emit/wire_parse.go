@@ -25,7 +25,8 @@ func (e *emitter) parse(m *protogen.Message) jen.Code {
 	} else if !hooked {
 		receiver = ""
 	}
-	return e.Src("func ($ $) parse(r *wire.Reader) {\nouter := r.Enter()$\nfor r.Next() {\n$\n}\nr.Leave(outer)\n}", receiver, e.view(m), e.Src(whole), fields)
+	return e.Src("func ($ $) parse(r *wire.Reader) {\nouter := r.Enter()$\nfor r.Next() {\n$\n}\nr.Leave(outer)\n}",
+		receiver, e.view(m), e.Src(whole), fields)
 }
 
 // switchTag reads one of the fields that have cases, and skips others.
@@ -154,7 +155,8 @@ func (e *emitter) parseMap(f *protogen.Field) jen.Code {
 	default:
 		decl, read = e.Src("x := new($)", e.viewType(m)), e.fill(m, "r", "x")
 	}
-	fields := e.switchTag(e.fieldCase(key, wireType(key), e.Src("key = $", e.readScalar(key))), e.fieldCase(value, wireType(value), read))
+	keyCase := e.fieldCase(key, wireType(key), e.Src("key = $", e.readScalar(key)))
+	fields := e.switchTag(keyCase, e.fieldCase(value, wireType(value), read))
 	return e.Src("var key $\n$\nentry := r.Inside()\nfor r.Next() {\n$\n}\nr.Leave(entry)\nm.$ = wire.Entry(m.$, key, x, r)",
 		e.held(key), decl, fields, f.GoName, f.GoName)
 }

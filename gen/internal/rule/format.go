@@ -35,8 +35,10 @@ func formats() []format {
 func (kinds) As() model.RuleKind {
 	choices := slice.Map(formats(), func(f format) string { return f.name })
 	return model.RuleKind{
-		Keys:     []descriptor.Key{{Name: "as", Kind: descriptor.KindChoice, Choices: choices, Group: "kind", Doc: "The text must be such a value. `regexp`: a regular expression of Go (RE2). `cidr`: an IP address and a prefix length. `url`: an absolute URL. `duration`: a duration of Go, such as 1m30s. `host_port`: an IP address or DNS name, and a port. Of a list, each element is checked."}},
-		Examples: slice.FlatMap(formats(), func(f format) []model.RuleExample { return example("{at: text, as: "+f.name+"}", f.wording) }),
+		Keys: []descriptor.Key{{Name: "as", Kind: descriptor.KindChoice, Choices: choices, Group: "kind", Doc: "The text must be such a value. `regexp`: a regular expression of Go (RE2). `cidr`: an IP address and a prefix length. `url`: an absolute URL. `duration`: a duration of Go, such as 1m30s. `host_port`: an IP address or DNS name, and a port. Of a list, each element is checked."}},
+		Examples: slice.FlatMap(formats(), func(f format) []model.RuleExample {
+			return example("{at: text, as: "+f.name+"}", f.wording)
+		}),
 		GoFields: true,
 		Build: func(a *model.RuleArgs) model.Rule {
 			a.Fits(a.Class() == model.String, "a string")

@@ -67,11 +67,11 @@ type unit struct {
 }
 
 var (
-	element     = unit{name: "element", number: "len($)", limits: "Properties", reach: model.ReachField}
-	octet       = unit{name: "byte", number: "len($)", limits: "Bytes", reach: model.ReachField}
-	textByte    = unit{name: "byte", number: "len($)", limits: "Bytes", text: true, reach: model.ReachField}
-	elementByte = unit{name: "byte", number: "len($)", limits: "Bytes", text: true, reach: model.ReachElement} // of each text of a list
-	character   = unit{name: "character", number: "utf8.RuneCountInString($)", limits: "Length", text: true, reach: model.ReachElement}
+	element     = unit{"element", "len($)", "Properties", false, model.ReachField}
+	octet       = unit{"byte", "len($)", "Bytes", false, model.ReachField}
+	textByte    = unit{"byte", "len($)", "Bytes", true, model.ReachField}
+	elementByte = unit{"byte", "len($)", "Bytes", true, model.ReachElement} // of each text of a list
+	character   = unit{"character", "utf8.RuneCountInString($)", "Length", true, model.ReachElement}
 )
 
 // Reach implements [model.Rule].
