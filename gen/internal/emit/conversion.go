@@ -59,5 +59,5 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre 
 		}
 		return f.Src("$: $", input.Name, alternatives[0])
 	})
-	return pre, f.Src(c.GoType()+"Parts$", lines(values...))
+	return pre, f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
 }

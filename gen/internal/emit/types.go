@@ -6,6 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
 
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -29,7 +30,7 @@ func (e *emitter) ValueType(v model.Value) *jen.Statement {
 	case model.Plain:
 		return e.classType(v.Class)
 	case model.Converted:
-		return e.Src(v.Conversion.GoType())
+		return e.conversionType(v.Conversion)
 	case model.StructOf:
 		return jen.Id(v.Struct.Name)
 	case model.EnumOf:
@@ -40,6 +41,17 @@ func (e *emitter) ValueType(v model.Value) *jen.Statement {
 		return e.Src("resource.Update")
 	}
 	return e.Src(types.ExprString(v.(model.HookOf).Hook.Type.Expr))
+}
+
+func (e *emitter) conversionType(c descriptor.Conversion) *jen.Statement {
+	t := jen.Id(c.Type)
+	if c.Package != "" {
+		t = e.qual(c.Package, c.Type)
+	}
+	if c.Pointer {
+		return e.Src("*$", t)
+	}
+	return t
 }
 
 func (e *emitter) classType(c model.Class) *jen.Statement {
