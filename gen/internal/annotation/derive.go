@@ -35,11 +35,50 @@ const (
 	AllDepth = 12
 )
 
+// maxMessages is the limit of the messages whose rules [Derive] returns, each counted at every path. Envoy's
+// HttpConnectionManager has 1,800. Messages that contain each other have far more.
+const maxMessages = 10_000
+
 // Derive returns the rules of the fields of a message and of the messages in it, in the order of the fields.
 // A message that contains itself, and one that is deeper, has the rule to fulfil its annotations for
-// protoc-gen-validate, and a comment about those for protovalidate. The index has the messages and extensions of the libraries.
+// protoc-gen-validate, and a comment about those for protovalidate. The depth is lower if there are more than 10,000
+// messages above it. The index has the messages and extensions of the libraries.
 func Derive(m *protogen.Message, depth int, x Index) []Rule {
+	for depth > 0 && count(m, depth, []*protogen.Message{m}) > maxMessages {
+		depth--
+	}
 	return derive(m, depth, x, nil, "", []*protogen.Message{m}, sources())
+}
+
+// count returns the number of messages for which derive makes rules. It stops behind the limit.
+func count(m *protogen.Message, depth int, above []*protogen.Message) int {
+	n := 1
+	for _, f := range m.Fields {
+		_, of := messageOf(f)
+		switch {
+		case of == nil:
+		case n > maxMessages:
+			return n
+		case depth == 0 || slices.Contains(above, of):
+			n++
+		default:
+			n += count(of, depth-1, append(slices.Clone(above), of))
+		}
+	}
+	return n
+}
+
+// messageOf returns the message of a field or of the values of a map, and the name of its place. It is nil for another field,
+// and for well-known types.
+func messageOf(f *protogen.Field) (name string, of *protogen.Message) {
+	name, of = string(f.Desc.Name()), f.Message
+	if f.Desc.IsMap() {
+		name, of = name+".value", f.Message.Fields[1].Message
+	}
+	if of == nil || of.Desc.ParentFile().Package() == "google.protobuf" {
+		return name, nil
+	}
+	return name, of
 }
 
 // derive derives the rules of the message at a path by the options of some libraries. present is the path of the closest
@@ -51,11 +90,8 @@ func derive(m *protogen.Message, depth int, x Index, path []string, present stri
 		out = append(out, s.own(m, x, path, present)...)
 	}
 	for _, f := range m.Fields {
-		name, of := string(f.Desc.Name()), f.Message
-		if f.Desc.IsMap() {
-			name, of = name+".value", f.Message.Fields[1].Message
-		}
-		if of == nil || of.Desc.ParentFile().Package() == "google.protobuf" {
+		name, of := messageOf(f)
+		if of == nil {
 			continue
 		}
 		within := slices.DeleteFunc(slices.Clone(libraries), func(s source) bool { return s.skipped(f, x) })

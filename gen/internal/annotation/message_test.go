@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -286,5 +287,35 @@ message Part {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rules:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Messages that contain each other are reached by more paths than there can be rules. Then the messages below a lower depth
+// have the rule to fulfil their annotations.
+func TestMessagesThatContainEachOther(t *testing.T) {
+	const messages = 30
+	var source strings.Builder
+	source.WriteString("syntax = \"proto3\";\npackage acme;\nimport \"validate/validate.proto\";\noption go_package = \"acme.test/thing\";\n")
+	for i := range messages {
+		fmt.Fprintf(&source, "message M%d {\n  string name = 1 [(validate.rules).string.min_len = 1];\n", i)
+		for j := range messages {
+			fmt.Fprintf(&source, "  M%d m%d = %d;\n", j, j, j+2)
+		}
+		source.WriteString("}\n")
+	}
+	rules := derived(t, "acme.M0", source.String())
+	whole := 0
+	for _, r := range rules {
+		if strings.Contains(r.Line, "annotated: true") {
+			whole++
+		}
+	}
+	// The message itself, and the others in it, each with a name and fields that contain a message again.
+	if want := 1 + (messages-1)*messages; whole != want || len(rules) != messages+want {
+		t.Errorf("%d rules, %d of them about whole messages; want %d and %d", len(rules), whole, messages+want, want)
+	}
+	const first = "{at: m1.name, min_chars: 1, when: {present: m1}, why: PGV}"
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Line == first }) {
+		t.Errorf("no rule is %s", first)
 	}
 }
