@@ -1,8 +1,11 @@
 package gen
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -56,5 +59,46 @@ func TestHookNames(t *testing.T) {
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("hooks %q; want %q", names, want)
+	}
+}
+
+// A new package for messages that contain each other needs no time for each path through them.
+func TestMessagesThatContainEachOther(t *testing.T) {
+	field := func(name string, number int32, of string) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{
+			Name: new(name), Number: new(number), Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), TypeName: new(".acme." + of),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
+	}
+	file := &descriptorpb.FileDescriptorProto{
+		Name: new("acme.proto"), Package: new("acme"), Syntax: new("proto3"), Options: &descriptorpb.FileOptions{GoPackage: new("acme.test/acme")},
+		MessageType: []*descriptorpb.DescriptorProto{{Name: new("Root"), Field: []*descriptorpb.FieldDescriptorProto{field("m", 1, "M0")}}},
+	}
+	const messages = int32(40)
+	for i := range messages {
+		m := &descriptorpb.DescriptorProto{Name: new(fmt.Sprint("M", i))}
+		for j := range messages {
+			m.Field = append(m.Field, field(fmt.Sprint("m", j), j+1, fmt.Sprint("M", j)))
+		}
+		file.MessageType = append(file.MessageType, m)
+	}
+	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := Scaffold{Message: "acme.Root", Folder: "root", Sets: [][]byte{data}}.Files(ctx)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-ctx.Done():
+		t.Error("the package was not written in a minute")
 	}
 }

@@ -128,7 +128,7 @@ func (s *suggester) line(f *protogen.Field) string {
 	switch element.Class() {
 	case Message:
 		becomes = ", " + key + ": " + s.structOf(element.Message())
-		if key == "struct" && holds(element.Message(), f.Parent, nil) {
+		if key == "struct" && holds(element.Message(), f.Parent, make(map[*protogen.Message]bool)) {
 			becomes += ", optional: true"
 		}
 	case Any:
@@ -140,14 +140,15 @@ func (s *suggester) line(f *protogen.Field) string {
 	return fmt.Sprintf("{name: %s, from: %s%s, doc: …}", name, f.Desc.Name(), becomes)
 }
 
-// holds reports whether the struct of a message would contain that of another by value.
-func holds(m, inner *protogen.Message, above []*protogen.Message) bool {
-	if m == inner {
-		return true
+// holds reports whether the struct of a message would contain that of another by value. It skips messages that it has seen.
+func holds(m, inner *protogen.Message, seen map[*protogen.Message]bool) bool {
+	if m == inner || seen[m] {
+		return m == inner
 	}
-	return !slices.Contains(above, m) && slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+	seen[m] = true
+	return slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		alone := f.Oneof == nil || f.Oneof.Desc.IsSynthetic() || len(f.Oneof.Fields) == 1
-		return alone && classOf(f) == Message && !f.Desc.IsList() && holds(f.Message, inner, append(above, m))
+		return alone && classOf(f) == Message && !f.Desc.IsList() && holds(f.Message, inner, seen)
 	})
 }
 
