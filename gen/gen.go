@@ -63,7 +63,7 @@ type unit struct {
 	tree   *descriptor.Descriptor
 	module module
 	index  *protoindex.Index
-	err    error // of the creation of the result
+	err    error // why there is no result
 }
 
 // Generate returns the files of all descriptors, or none. A [diag.Errors] lists errors in

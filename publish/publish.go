@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -75,7 +76,7 @@ func AddTo(tx *Tx, t resource.Type, m proto.Message) error {
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	tx.Put(source.Resource{Key: Key{Type: d.URL(), Name: name}, Body: body})
+	tx.Put(source.Resource{Key: Key{Type: d.URL(), Name: strings.Clone(name)}, Body: body}) // the name must not keep the body in memory
 	return nil
 }
 

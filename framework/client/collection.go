@@ -58,7 +58,7 @@ func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resourc
 type collectionSubscription struct {
 	*collectionMailbox
 	scope  *authorityScope
-	record authority.Handle // loop only
+	record authority.Handle // set before the subscription begins; then loop only
 }
 
 var _ authority.CollectionWatcher = (*collectionSubscription)(nil)

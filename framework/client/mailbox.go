@@ -15,7 +15,7 @@ import (
 // one for each watcher, so it is small.
 type subscription struct {
 	scope  *authorityScope
-	record authority.Handle // loop only
+	record authority.Handle // set before the subscription begins; then loop only
 
 	to any // a syncWatcher, an asyncWatcher, or, for Observe, a signal
 
@@ -258,7 +258,7 @@ func (d *delivery) done() {
 	}
 }
 
-// end ends the wait for watchers. It returns nil if the wait was over. Go keeps a stopped timer in memory for a while,
+// end ends the wait for watchers. It returns nil if the wait was already over. Go keeps a stopped timer in memory for a while,
 // but this one no longer keeps the client.
 func (d *delivery) end() (c *Client, resume func()) {
 	d.mu.Lock()
@@ -328,7 +328,7 @@ func (p *callbackPool) run(s *subscription) {
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, s)
 	if p.running == p.spare {
-		p.workers = runtime.GOMAXPROCS(0) // it takes a lock of the scheduler
+		p.workers = runtime.GOMAXPROCS(0) // it locks the scheduler, so it is not called for each callback
 	}
 	if p.running-p.spare < p.workers {
 		p.running++

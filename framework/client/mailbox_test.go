@@ -3,6 +3,7 @@ package client
 import (
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
@@ -49,5 +50,18 @@ func TestMailboxTakes(t *testing.T) {
 func TestSubscriptionsAreSmall(t *testing.T) {
 	if size := unsafe.Sizeof(subscription{}); size > 112 {
 		t.Errorf("a subscription has %d bytes, want at most 112", size)
+	}
+}
+
+// A delivery that is over keeps neither the client nor the stream: its stopped timer may stay in memory.
+func TestDeliveryForgetsItsClient(t *testing.T) {
+	for name, end := range map[string]func(*delivery){"done": (*delivery).done, "expired": (*delivery).expire} {
+		resumed := 0
+		d := newDelivery(&Client{budget: time.Hour}, func() { resumed++ })
+		end(d)
+		end(d)
+		if resumed != 1 || d.client != nil || d.resume != nil {
+			t.Errorf("%s: resumed %d times, and keeps the client: %t; want once, and no client", name, resumed, d.client != nil)
+		}
 	}
 }

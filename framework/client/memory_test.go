@@ -355,11 +355,11 @@ func TestClosedClientIsFreed(t *testing.T) {
 			}
 			m.client = c
 			var told sync.WaitGroup
-			var clusters []*anypb.Any
+			var first, second []*anypb.Any // versions
 			for i := range 100 {
-				told.Add(1)
+				told.Add(2)
 				name := fmt.Sprint("cluster ", i)
-				clusters = append(clusters, anyOf(t, cluster(name, "a")))
+				first, second = append(first, anyOf(t, cluster(name, "a"))), append(second, anyOf(t, cluster(name, "b")))
 				if _, err := allClusters.Handle().Subscribe(c, name, func(resource.Event[resource.Update]) { told.Done() }); err != nil {
 					t.Fatal(err)
 				}
@@ -375,7 +375,10 @@ func TestClosedClientIsFreed(t *testing.T) {
 				}
 			}()
 			synctest.Wait()
-			s.respond(t, &discoveryv3.DiscoveryResponse{TypeUrl: clusterType, VersionInfo: "1", Nonce: "1", Resources: clusters})
+			for i, resources := range [][]*anypb.Any{first, second} {
+				s.respond(t, &discoveryv3.DiscoveryResponse{TypeUrl: clusterType, VersionInfo: fmt.Sprint(i), Nonce: fmt.Sprint(i), Resources: resources})
+				synctest.Wait()
+			}
 			told.Wait()
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -386,6 +389,42 @@ func TestClosedClientIsFreed(t *testing.T) {
 		runtime.GC()
 		if closed.Value() != nil {
 			t.Error("the client is still in memory")
+		}
+	})
+}
+
+// A watcher of an alias hears nothing of the same bytes, even if the name in them is watched in the meantime.
+func TestAliasIsNotNotifiedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := newMemoryClient(t, m, endpoints)
+		var seen []resource.Event[resource.Update]
+		_, err := endpoints.Handle().Subscribe(c, "alias", func(e resource.Event[resource.Update]) { seen = append(seen, e) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := <-m.streams
+		s.next(t)
+		wrapped := func() []*anypb.Any {
+			return []*anypb.Any{anyOf(t, &discoveryv3.Resource{Name: "real", Aliases: []string{"alias"}, Version: "1", Resource: anyOf(t, assignment("real", 1))})}
+		}
+		url := "type.googleapis.com/" + endpointName
+		s.respond(t, &discoveryv3.DiscoveryResponse{TypeUrl: url, VersionInfo: "1", Nonce: "1", Resources: wrapped()})
+		s.next(t) // ACK
+		synctest.Wait()
+		if len(seen) != 1 {
+			t.Fatalf("events %v", seen)
+		}
+		var real int
+		if _, err := endpoints.Handle().Subscribe(c, "real", func(e resource.Event[resource.Update]) { real++ }); err != nil {
+			t.Fatal(err)
+		}
+		s.next(t)
+		s.respond(t, &discoveryv3.DiscoveryResponse{TypeUrl: url, VersionInfo: "1", Nonce: "2", Resources: wrapped()})
+		s.next(t)
+		pass(time.Second)
+		if real != 1 || len(seen) != 1 {
+			t.Errorf("real %d, alias %d events; want 1, 1", real, len(seen))
 		}
 	})
 }

@@ -132,7 +132,7 @@ func (p *Pool) Close() error {
 		if err := c.conn.Close(); err != nil && first == nil {
 			first = err
 		}
-		c.pool.Store(nil) // Go keeps a stopped timer in memory for a while, but not what the client had
+		c.pool.Store(nil) // a stopped timer stays in memory for a while, and must keep neither the pool nor the connection
 		c.conn = nil
 	}
 	return first

@@ -14,8 +14,8 @@ import (
 // slot. Growing or removing tombstones makes a new slice of slots.
 //
 // An entry takes 29 bytes on average, and one of a sync.Map 120. With that, a resource and its watcher would
-// exceed their bound of 1,250 bytes. Slots without entries, which hold the hash and the value, save 6 bytes of
-// 1,245 and an allocation of 16, but no processor time.
+// exceed their bound of 1,250 bytes by far. Slots without entries, which hold the hash and the value, save 6 bytes and
+// an allocation of 16, but no processor time.
 type table[V named] struct {
 	seed  maphash.Seed
 	slots atomic.Pointer[[]atomic.Pointer[entry[V]]]

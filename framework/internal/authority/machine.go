@@ -120,7 +120,7 @@ func (m *Machine) recordsOf(t *resource.Descriptor) *typeRecords {
 	return m.types[m.config.Types.Index(t)]
 }
 
-// Handle returns a handle of a resource or collection for Watch. Any goroutine may call this.
+// Handle returns a handle of a resource or collection for one call of Watch. Any goroutine may call this.
 func (m *Machine) Handle(typ *resource.Descriptor, name xdstp.Name) Handle {
 	return Handle{&record{records: m.recordsOf(typ), name: name}}
 }

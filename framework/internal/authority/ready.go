@@ -58,7 +58,7 @@ type Result struct {
 	Message []byte
 	// Record is set by Wants, and again when the response is handled.
 	Record Handle
-	// New is set by Wants if the record has no update yet.
+	// New is set by Wants if no record uses an update of this name.
 	New bool
 }
 
@@ -68,7 +68,7 @@ type Unchanged struct {
 	Record Handle // the zero value if unknown
 }
 
-// A Handle identifies a record of a machine. It may be out of date, which the machine detects.
+// A Handle identifies a record of a machine, or one that Watch may add. It may be out of date, which the machine detects.
 type Handle struct{ r *record }
 
 // A ServerError is the control plane's reason for not sending a resource (xRFC TP3).

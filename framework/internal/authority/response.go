@@ -54,7 +54,7 @@ func (m *Machine) Wants(typ *resource.Descriptor, res *Result, response uint64) 
 	t := m.recordsOf(typ)
 	key := res.Name.String()
 	if r, ok := t.find(key); ok {
-		res.Name, res.Record, res.New = r.name, Handle{r}, r.update == nil
+		res.Name, res.Record, res.New = r.name, Handle{r}, r.update == nil && len(t.aliased[key]) == 0
 		return Wanted
 	}
 	if len(t.aliased[key]) > 0 {

@@ -227,7 +227,7 @@ func (r *Reader) String() string {
 
 // text makes a string of bytes without copying them.
 func text(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // part of a resource, whose bytes are never changed
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // nobody changes the bytes while the string is in use
 }
 
 // Text is a string of a file that does not promise UTF-8.

@@ -328,18 +328,20 @@ func each(m protoreflect.Message, f func(name string, fd protoreflect.FieldDescr
 
 // fieldRules derives the rules of one FieldRules message, or of one MessageRules message.
 func (d *deriver) fieldRules(rules protoreflect.Message) {
-	switch ignore := ignoreOf(rules); ignore {
-	case ignoreZero, ignoreDefault:
-		d.empty, d.zero = true, d.element || ignore == ignoreDefault && d.field.Desc.HasPresence()
-	case ignoreAlways:
-		return
+	if d.field != nil {
+		switch ignore := ignoreOf(rules); ignore {
+		case ignoreZero, ignoreDefault:
+			d.empty, d.zero = true, d.element || ignore == ignoreDefault && d.field.Desc.HasPresence()
+		case ignoreAlways:
+			return
+		}
 	}
 	outer := d.option
 	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
 		d.option = outer + name
 		switch {
-		case name == "ignore", name == "disabled":
-		case name == "required":
+		case name == "ignore" && d.field != nil, name == "disabled" && d.field == nil:
+		case name == "required" && d.field != nil:
 			if v.Bool() {
 				d.add("required: true")
 			}

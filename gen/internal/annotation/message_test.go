@@ -28,7 +28,7 @@ extend google.protobuf.OneofOptions { optional OneofRules oneof = 1159; }
 message OneofRules { optional bool required = 1; }
 message PredefinedRules { repeated Rule cel = 1; }
 message Rule { optional string id = 1; optional string expression = 3; }
-message MessageRules { optional bool disabled = 1; repeated Rule cel = 3; repeated MessageOneofRule oneof = 4; }
+message MessageRules { optional bool disabled = 1; repeated Rule cel = 3; repeated MessageOneofRule oneof = 4; optional bool required = 25; optional Ignore ignore = 27; }
 message MessageOneofRule { repeated string fields = 1; optional bool required = 2; }
 enum Ignore { IGNORE_UNSPECIFIED = 0; IGNORE_IF_ZERO_VALUE = 1; IGNORE_IF_DEFAULT_VALUE = 2; IGNORE_ALWAYS = 3; }
 message FieldRules {
@@ -317,5 +317,20 @@ func TestMessagesThatContainEachOther(t *testing.T) {
 	const first = "{at: m1.name, min_chars: 1, when: {present: m1}, why: PGV}"
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Line == first }) {
 		t.Errorf("no rule is %s", first)
+	}
+}
+
+// Options that only fields have today are not expressed for a message. A later version of protovalidate may have them.
+func TestOptionsOfFieldsForAMessage(t *testing.T) {
+	for option, want := range map[string]string{
+		"ignore: IGNORE_IF_DEFAULT_VALUE": "Thing: ignore = 2 is not expressed (protovalidate)",
+		"ignore: IGNORE_ALWAYS":           "Thing: ignore = 3 is not expressed (protovalidate)",
+		"required: true":                  "Thing: required = true is not expressed (protovalidate)",
+	} {
+		rules := derived(t, "acme.Thing", `syntax = "proto3"; package acme; import "buf/validate/validate.proto"; option go_package = "acme.test/thing";
+message Thing { option (buf.validate.message) = {`+option+`}; string name = 1; }`)
+		if len(rules) != 1 || rules[0].Line != "" || rules[0].Comment != want {
+			t.Errorf("%s: rules %v; want only the comment %q", option, rules, want)
+		}
 	}
 }

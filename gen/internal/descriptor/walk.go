@@ -98,7 +98,10 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 func either(words []string, quote string) string {
 	quoted := slice.Map(words, func(word string) string { return quote + word + quote })
 	last := len(words) - 1
-	return strings.TrimPrefix(strings.Join(quoted[:last], ", ")+" or "+quoted[last], " or ")
+	if last == 0 {
+		return quoted[0]
+	}
+	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }
 
 // empty reports whether a value is missing, for example because all lines of a list are

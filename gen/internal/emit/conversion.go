@@ -31,7 +31,8 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) (pre 
 	if d.IsMap() {
 		m = d.Paths[0].Leaf().Message.Fields[1].Message
 	}
-	times, variables := make(map[string]int), make(map[string]string) // the number of values in a message and its name, by path
+	times := make(map[string]int)        // the number of values in a message, by its path
+	variables := make(map[string]string) // the name of a message, by its path
 	for _, input := range c.Inputs {
 		for _, text := range input.Paths {
 			in := model.InputPath(m, text).Parent()

@@ -128,7 +128,7 @@ func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
 	switch {
 	case first == nil:
 		drop = f.Presence("m", k.Present.Path, false)
-	case first == k.Positive && first.Class() != model.Uint32 && first.Class() != model.Uint64:
+	case first == k.Positive && first.Class() != model.Uint32 && first.Class() != model.Uint64: // those are never below zero
 		drop = f.Src("s.$ <= 0", first.GoName())
 	default:
 		drop = f.valueSet(first, "s."+first.GoName(), false)

@@ -126,7 +126,7 @@ func (e *emitter) files(to Target) ([]File, error) {
 	return files, nil
 }
 
-// named is the name of a function or variable in the code. That of the decoder of messages is beside the wire decoder's.
+// named is the name of a function or variable in the code. In the test of a wire decoder, it has the prefix message.
 func (e *emitter) named(name string) string {
 	if e.wireTest {
 		return "message" + upperFirst(name)

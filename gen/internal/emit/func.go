@@ -12,8 +12,8 @@ import (
 // A Func writes the body of one function.
 type Func struct {
 	*emitter
-	of   *protogen.Message // of m, where fields are read from it
-	base []model.Step      // of m, seen from the message of the function
+	of   *protogen.Message // of the function
+	base []model.Step      // the path from it to m
 	// How many of the names of local variables are taken.
 	values, paths int
 	variables     map[string]int
@@ -108,7 +108,8 @@ func (f *Func) nested(write func(x *jen.Statement) []jen.Code) []jen.Code {
 	return write(x)
 }
 
-// with writes an if statement that declares x for a value, and body with x. The texts init and cond are parts of the statement.
+// with writes an if statement that declares x for a value, and body with x. In init, the
+// first $ is x, and the second one is the value. In cond, $ is x.
 func (f *Func) with(init string, value jen.Code, cond string, body func(x *jen.Statement) []jen.Code) []jen.Code {
 	return f.nested(func(x *jen.Statement) []jen.Code {
 		return []jen.Code{f.If(f.Src(init, x, value), f.Src(cond, x), body(x)...)}

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	"github.com/xdsforge/xdsforge/gen"
 )
 
@@ -46,6 +49,44 @@ func TestNames(t *testing.T) {
 		}
 		if !strings.Contains(code, c.want) {
 			t.Errorf("%s: the code has no %q:\n%s", c.name, c.want, code)
+		}
+	}
+}
+
+// The entries of a map have presence in proto2. A condition on its keys or values tests whether there are any.
+func TestConditionOnMapOfProto2(t *testing.T) {
+	text := func(name string, number int32) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{
+			Name: new(name), Number: new(number), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
+	}
+	labels := &descriptorpb.FieldDescriptorProto{
+		Name: new("labels"), Number: new(int32(2)), Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), TypeName: new(".acme.Thing.LabelsEntry"),
+		Label: descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum(),
+	}
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
+		Name: new("acme.proto"), Package: new("acme"), Syntax: new("proto2"), Options: &descriptorpb.FileOptions{GoPackage: new("acme.test/acme")},
+		MessageType: []*descriptorpb.DescriptorProto{{
+			Name: new("Thing"), Field: []*descriptorpb.FieldDescriptorProto{text("name", 1), labels, text("text", 3)},
+			NestedType: []*descriptorpb.DescriptorProto{{
+				Name: new("LabelsEntry"), Options: &descriptorpb.MessageOptions{MapEntry: new(true)}, Field: []*descriptorpb.FieldDescriptorProto{text("key", 1), text("value", 2)},
+			}},
+		}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const descriptor = `version: v1
+resource: {message: acme.Thing, go: acme.test/acme, decoder: wire, name: name, sotw: partial}
+fields: [{name: Text, from: text, when: {present: labels.value}}]
+`
+	files, err := gen.Generate(t.Context(), gen.Input{Descriptors: []gen.Descriptor{{Path: "../outputtest/resource.yaml", Data: []byte(descriptor)}}, Sets: [][]byte{set}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if code := string(f.Data); filepath.Base(f.Path) == "decoder.gen.go" && !strings.Contains(code, "if len(m.GetLabels()) > 0 {") {
+			t.Errorf("the condition is not whether there are labels:\n%s", code)
 		}
 	}
 }

@@ -71,7 +71,8 @@ func (e *emitter) ScalarType(f *protogen.Field) *jen.Statement {
 	return e.classType(model.Path{Steps: []model.Step{{Field: f}}}.Class())
 }
 
-// fieldType is the Go type of a field of a message or view, in which a message has a type.
+// fieldType returns the Go type of a field. The function message returns that of a field with a message: the types of messages
+// and of views differ in it.
 func (e *emitter) fieldType(f *protogen.Field, message func(*protogen.Field) *jen.Statement) *jen.Statement {
 	if f.Desc.IsMap() {
 		return e.Src("map[$]$", e.fieldType(f.Message.Fields[0], message), e.fieldType(f.Message.Fields[1], message))

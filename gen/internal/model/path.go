@@ -144,7 +144,7 @@ func (p Path) Wrapper() bool { return isWrapper(p.Leaf()) }
 
 // Presence reports whether the absence of the value can be told from its zero.
 func (p Path) Presence() bool {
-	return len(p.Steps) == 0 || p.Oneof() != nil || p.Leaf().Desc.HasPresence()
+	return len(p.Steps) == 0 || p.Oneof() != nil || !p.ToList() && p.Leaf().Desc.HasPresence()
 }
 
 // Short is a message's name without its package, for messages to people.

@@ -121,7 +121,14 @@ type Test struct {
 
 // String is the test as violations state it.
 func (t Test) String() string {
-	return t.Path.String() + [...]string{Present: " is set", Absent: " is not set", Equals: " is " + t.Value.Text}[t.Kind]
+	switch t.Kind {
+	case Present:
+		return t.Path.String() + " is set"
+	case Absent:
+		return t.Path.String() + " is not set"
+	default:
+		return t.Path.String() + " is " + t.Value.Text
+	}
 }
 
 // Cond holds when all of its tests hold.

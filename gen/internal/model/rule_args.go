@@ -36,8 +36,8 @@ func (a *RuleArgs) Fits(ok bool, need string) {
 	a.require(ok, a.At, diag.RuleShape, "the rule does not fit %s, which must be %s", a.At.Value, need)
 }
 
-// Class returns the class of the value, or of each element of a list. It is NoClass for maps,
-// enums and pointers among Go fields.
+// Class returns the class of the value, or of each element of a list. Among Go fields, it is NoClass for maps, enums and
+// optional fields, and Any for oneofs and other pointers.
 func (a *RuleArgs) Class() Class {
 	if a.Go == nil {
 		return a.Path.Class()

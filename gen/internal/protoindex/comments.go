@@ -1,7 +1,6 @@
 package protoindex
 
 import (
-	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -27,7 +26,7 @@ func (x *Index) Comments() *Comments {
 
 // Message returns the comment of a message, or "".
 func (c *Comments) Message(m *protogen.Message) string {
-	return cmp.Or(clean(string(m.Comments.Leading)), c.source(m.GoIdent.GoImportPath)[m.GoIdent.GoName])
+	return c.text(m.Comments.Leading, m.GoIdent, "")
 }
 
 // Field returns the comment of a field, or "".
@@ -36,7 +35,15 @@ func (c *Comments) Field(f *protogen.Field) string {
 	if f.Oneof != nil && !f.Oneof.Desc.IsSynthetic() {
 		owner = f.GoIdent // the struct of the member
 	}
-	return cmp.Or(clean(string(f.Comments.Leading)), c.source(owner.GoImportPath)[owner.GoName+"."+f.GoName])
+	return c.text(f.Comments.Leading, owner, "."+f.GoName)
+}
+
+// text returns the comment in a descriptor set, or else that of a Go type or of its field.
+func (c *Comments) text(inSet protogen.Comments, of protogen.GoIdent, field string) string {
+	if inSet != "" {
+		return clean(string(inSet))
+	}
+	return c.source(of.GoImportPath)[of.GoName+field]
 }
 
 // source returns the comments in a Go package that protoc-gen-go generated.

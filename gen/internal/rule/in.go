@@ -47,8 +47,8 @@ func (r alternatives) texts() []string {
 	return slice.Map(r.values, func(l model.Literal) string { return l.Text })
 }
 
-// broken is the Broken of [emit.Condition]. wrong is the condition that x has a literal, if it must have none, and otherwise that
-// it does not have it.
+// broken is the Broken of [emit.Condition]. wrong returns the condition under which one literal makes x wrong: that x has it, if it
+// must not, or else that x does not have it.
 func (r alternatives) broken(f *emit.Func, x jen.Code, wrong func(model.Literal) jen.Code) (broken, shown jen.Code) {
 	conds := slice.Map(r.values, wrong)
 	if r.not {

@@ -33,7 +33,7 @@ func one(kind descriptor.Kind, name, doc string) []descriptor.Key {
 	return []descriptor.Key{{Name: name, Kind: kind, Group: "kind", Doc: doc}}
 }
 
-// example is the only example of a kind.
+// example returns a list of one example.
 func example(rule, wording string) []model.RuleExample {
 	return []model.RuleExample{{Rule: rule, Wording: wording}}
 }

@@ -61,7 +61,7 @@ type length struct {
 type unit struct {
 	name   string
 	number string // of units in $
-	limits string // the end of the keys of JSON Schema
+	limits string // the end of the names of its limits in package schema
 	text   bool   // they are of a text, which a violation shows
 	reach  model.Reach
 }

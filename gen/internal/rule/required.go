@@ -56,6 +56,7 @@ func (presence) GoCode(f *emit.Func, c *model.Check) []jen.Code {
 	if last.Class() == model.String && !last.List && !last.IsMap() {
 		shown = jen.Lit("")
 	}
+	// The rule `unset` has no Go fields, so the value must be there.
 	return f.GoEach(jen.Id("u"), c.Go.Steps, f.Here(), false, func(x *jen.Statement, at emit.Place) []jen.Code {
 		return []jen.Code{f.If(nil, f.GoEmpty(last, x), f.Violation(at, shown, emit.RuleText(c)))}
 	})

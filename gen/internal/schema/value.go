@@ -170,7 +170,8 @@ func keeps(key string, limit, x any) (ok, known bool) {
 	case "minLength", "maxLength":
 		x = utf8.RuneCountInString(text)
 	case "minBytes", "maxBytes":
-		x = len(fmt.Sprintf("%s", x)) // of a text, or of bytes
+		data, _ := x.([]byte)
+		x = len(text) + len(data) // one of them is empty
 	}
 	switch key {
 	case "pattern":
