@@ -415,16 +415,16 @@ func TestAliasIsNotNotifiedAgain(t *testing.T) {
 		if len(seen) != 1 {
 			t.Fatalf("events %v", seen)
 		}
-		var real int
-		if _, err := endpoints.Handle().Subscribe(c, "real", func(e resource.Event[resource.Update]) { real++ }); err != nil {
+		var named int
+		if _, err := endpoints.Handle().Subscribe(c, "real", func(resource.Event[resource.Update]) { named++ }); err != nil {
 			t.Fatal(err)
 		}
 		s.next(t)
 		s.respond(t, &discoveryv3.DiscoveryResponse{TypeUrl: url, VersionInfo: "1", Nonce: "2", Resources: wrapped()})
 		s.next(t)
 		pass(time.Second)
-		if real != 1 || len(seen) != 1 {
-			t.Errorf("real %d, alias %d events; want 1, 1", real, len(seen))
+		if named != 1 || len(seen) != 1 {
+			t.Errorf("the name has %d events, the alias %d; want 1, 1", named, len(seen))
 		}
 	})
 }
