@@ -74,7 +74,7 @@ func TestMessagesThatContainEachOther(t *testing.T) {
 		Name: new("acme.proto"), Package: new("acme"), Syntax: new("proto3"), Options: &descriptorpb.FileOptions{GoPackage: new("acme.test/acme")},
 		MessageType: []*descriptorpb.DescriptorProto{{Name: new("Root"), Field: []*descriptorpb.FieldDescriptorProto{field("m", 1, "M0")}}},
 	}
-	const messages = int32(40)
+	const messages = int32(25)
 	for i := range messages {
 		m := &descriptorpb.DescriptorProto{Name: new(fmt.Sprint("M", i))}
 		for j := range messages {
