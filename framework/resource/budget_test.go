@@ -23,7 +23,7 @@ func TestReadWithoutBudget(t *testing.T) {
 	}
 	var list []uint64
 	for r.Next() {
-		wire.Element(&list, &r)
+		wire.Element[uint64](&list, &r)
 	}
 	if r.OK() {
 		t.Error("the reader continues without a budget")
@@ -41,7 +41,7 @@ func TestReadWithBudget(t *testing.T) {
 	r := dc.Read("x.Y", []byte{1 << 3, 1})
 	var list []uint64
 	for r.Next() {
-		wire.Element(&list, &r)
+		wire.Element[uint64](&list, &r)
 	}
 	if dc.Budget != budget || r.OK() || budget.Excess() == nil {
 		t.Error("an element of 8 bytes is within a limit of 7")

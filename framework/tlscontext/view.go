@@ -186,7 +186,7 @@ func (m *validationView) parse(r *wire.Reader) {
 		case 6<<3 | wire.Len:
 			parseBool(r, &m.sct)
 		case 9<<3 | wire.Len:
-			wire.Element(&m.sans, r).Read(r)
+			wire.Element[matcher.String](&m.sans, r).Read(r)
 		case 13<<3 | wire.Len:
 			m.provider.parse(r)
 		default:

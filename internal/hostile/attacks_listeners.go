@@ -27,6 +27,9 @@ func listenerAttacks() []attack {
 		attackOf("empty HTTP filters", "elements", func() []byte {
 			return clientListener(fill(usual, func(int) []byte { return field(5) }))
 		}),
+		attackOf("empty HTTP filters near the limit", "http_filters[", func() []byte {
+			return clientListener(rds(), repeated(1_100_000, func(int) []byte { return field(5) }))
+		}),
 		attackOf("alternatives of a filter chain", "", func() []byte {
 			return append(socketListener(), field(3, field(1, alternatives(50, 50, 50)), managerFilter())...)
 		}),

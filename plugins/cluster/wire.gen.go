@@ -22,7 +22,7 @@ func (m *wireCircuitBreakers) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// thresholds
-			x := wire.Scratch(&m.Thresholds, r)
+			x := wire.Scratch[wireCircuitBreakersThresholds](&m.Thresholds, r)
 			x.parse(r)
 		default:
 			r.Skip()
@@ -114,7 +114,7 @@ func (m *wireCluster) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 43<<3 | wire.Len:
 			// transport_socket_matches
-			x := wire.Scratch(&m.TransportSocketMatches, r)
+			x := wire.Scratch[wireClusterTransportSocketMatch](&m.TransportSocketMatches, r)
 			x.parse(r)
 		case 2<<3 | wire.Varint:
 			// type
@@ -200,7 +200,7 @@ func (m *wireCluster) parse(r *wire.Reader) {
 			m.LrsServer.parse(r)
 		case 57<<3 | wire.Len:
 			// lrs_report_endpoint_metrics
-			*wire.Element(&m.LrsReportEndpointMetrics, r) = r.String()
+			*wire.Element[string](&m.LrsReportEndpointMetrics, r) = r.String()
 		case 48<<3 | wire.Len:
 			// upstream_config
 			m.bytesUpstreamConfig = wire.Encoded(r, m.bytesUpstreamConfig, (*corev3.TypedExtensionConfig)(nil))
@@ -791,7 +791,7 @@ func (m *wireClusterLoadAssignment) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// endpoints
-			x := wire.Scratch(&m.Endpoints, r)
+			x := wire.Scratch[wireLocalityLbEndpoints](&m.Endpoints, r)
 			x.parse(r)
 		default:
 			r.Skip()
@@ -892,7 +892,7 @@ func (m *wireLocalityLbEndpoints) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// lb_endpoints
-			x := wire.Scratch(&m.LbEndpoints, r)
+			x := wire.Scratch[wireLbEndpoint](&m.LbEndpoints, r)
 			x.parse(r)
 		default:
 			r.Skip()

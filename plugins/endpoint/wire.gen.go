@@ -183,7 +183,7 @@ func (m *wireClusterLoadAssignment) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// endpoints
-			x := wire.Scratch(&m.Endpoints, r)
+			x := wire.Scratch[Locality](&m.Endpoints, r)
 			x.parse(r)
 		case 4<<3 | wire.Len:
 			// policy
@@ -222,7 +222,7 @@ func (m *wireClusterLoadAssignmentPolicy) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// drop_overloads
-			x := wire.Scratch(&m.DropOverloads, r)
+			x := wire.Scratch[Drop](&m.DropOverloads, r)
 			x.parse(r)
 		default:
 			r.Skip()
@@ -300,7 +300,7 @@ func (m *wireEndpoint) parse(r *wire.Reader) {
 			m.Hostname = r.String()
 		case 4<<3 | wire.Len:
 			// additional_addresses
-			x := wire.Scratch(&m.AdditionalAddresses, r)
+			x := wire.Scratch[string](&m.AdditionalAddresses, r)
 			x.parse(r)
 		default:
 			r.Skip()
@@ -459,7 +459,7 @@ func (m *wireLocalityLbEndpoints) parse(r *wire.Reader) {
 			wire.Unmarshal(r, &m.Metadata)
 		case 2<<3 | wire.Len:
 			// lb_endpoints
-			x := wire.Scratch(&m.LbEndpoints, r)
+			x := wire.Scratch[Endpoint](&m.LbEndpoints, r)
 			x.parse(r)
 		case 7<<3 | wire.Len:
 			// load_balancer_endpoints

@@ -139,7 +139,7 @@ func (m *wireEndpoint) parse(r *wire.Reader) {
 			m.Hostname = r.String()
 		case 4<<3 | wire.Len:
 			// additional_addresses
-			x := wire.Scratch(&m.AdditionalAddresses, r)
+			x := wire.Scratch[string](&m.AdditionalAddresses, r)
 			x.parse(r)
 		default:
 			r.Skip()

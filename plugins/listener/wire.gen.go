@@ -236,7 +236,7 @@ func (m *wireFilterChain) parse(r *wire.Reader) {
 			m.FilterChainMatch.parse(r)
 		case 3<<3 | wire.Len:
 			// filters
-			x := wire.Element(&m.Filters, r)
+			x := wire.Element[NetworkFilter](&m.Filters, r)
 			x.parse(r)
 		case 6<<3 | wire.Len:
 			// transport_socket
@@ -305,18 +305,18 @@ func (m *wireFilterChainMatch) parse(r *wire.Reader) {
 			wire.UInt32Value(r, &m.DestinationPort)
 		case 3<<3 | wire.Len:
 			// prefix_ranges
-			x := wire.Scratch(&m.PrefixRanges, r)
+			x := wire.Scratch[corev3.CidrRange](&m.PrefixRanges, r)
 			wire.Unmarshal(r, x)
 		case 13<<3 | wire.Len:
 			// direct_source_prefix_ranges
-			x := wire.Scratch(&m.DirectSourcePrefixRanges, r)
+			x := wire.Scratch[corev3.CidrRange](&m.DirectSourcePrefixRanges, r)
 			wire.Unmarshal(r, x)
 		case 12<<3 | wire.Varint:
 			// source_type
 			m.SourceType = listenerv3.FilterChainMatch_ConnectionSourceType(r.Int32())
 		case 6<<3 | wire.Len:
 			// source_prefix_ranges
-			x := wire.Scratch(&m.SourcePrefixRanges, r)
+			x := wire.Scratch[corev3.CidrRange](&m.SourcePrefixRanges, r)
 			wire.Unmarshal(r, x)
 		case 7<<3 | wire.Varint:
 			// source_ports
@@ -330,13 +330,13 @@ func (m *wireFilterChainMatch) parse(r *wire.Reader) {
 			r.Leave(packed)
 		case 11<<3 | wire.Len:
 			// server_names
-			*wire.Element(&m.ServerNames, r) = r.String()
+			*wire.Element[string](&m.ServerNames, r) = r.String()
 		case 9<<3 | wire.Len:
 			// transport_protocol
 			m.TransportProtocol = r.String()
 		case 10<<3 | wire.Len:
 			// application_protocols
-			*wire.Element(&m.ApplicationProtocols, r) = r.String()
+			*wire.Element[string](&m.ApplicationProtocols, r) = r.String()
 		default:
 			r.Skip()
 		}
@@ -430,7 +430,7 @@ func (m *wireListener) parse(r *wire.Reader) {
 			wire.Unmarshal(r, &m.Address)
 		case 3<<3 | wire.Len:
 			// filter_chains
-			x := wire.Scratch(&m.FilterChains, r)
+			x := wire.Scratch[FilterChain](&m.FilterChains, r)
 			x.parse(r)
 		case 4<<3 | wire.Len:
 			// use_original_dst
@@ -442,7 +442,7 @@ func (m *wireListener) parse(r *wire.Reader) {
 			m.DefaultFilterChain.parse(r)
 		case 9<<3 | wire.Len:
 			// listener_filters
-			x := wire.Scratch(&m.ListenerFilters, r)
+			x := wire.Scratch[wireListenerFilter](&m.ListenerFilters, r)
 			x.parse(r)
 		case 19<<3 | wire.Len:
 			// api_listener
@@ -568,7 +568,7 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 			r.Skip()
 		case 5<<3 | wire.Len:
 			// http_filters
-			x := wire.Scratch(&m.HttpFilters, r)
+			x := wire.Scratch[HTTPFilter](&m.HttpFilters, r)
 			x.parse(r)
 		case 35<<3 | wire.Len:
 			// common_http_protocol_options
@@ -579,7 +579,7 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 			m.XffNumTrustedHops = r.Uint32()
 		case 46<<3 | wire.Len:
 			// original_ip_detection_extensions
-			x := wire.Scratch(&m.OriginalIpDetectionExtensions, r)
+			x := wire.Scratch[wireTypedExtensionConfig](&m.OriginalIpDetectionExtensions, r)
 			x.parse(r)
 		default:
 			r.Skip()

@@ -5,6 +5,7 @@ package route
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -428,7 +429,7 @@ func (m *wireRouteAction) parse(r *wire.Reader) {
 			m.RetryPolicy.parse(r)
 		case 15<<3 | wire.Len:
 			// hash_policy
-			x := wire.Scratch(&m.HashPolicy, r)
+			x := wire.Scratch[routev3.RouteAction_HashPolicy](&m.HashPolicy, r)
 			wire.Unmarshal(r, x)
 		case 36<<3 | wire.Len:
 			// max_stream_duration
@@ -579,11 +580,11 @@ func (m *wireRouteConfiguration) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// virtual_hosts
-			x := wire.Scratch(&m.VirtualHosts, r)
+			x := wire.Scratch[VirtualHost](&m.VirtualHosts, r)
 			x.parse(r)
 		case 12<<3 | wire.Len:
 			// cluster_specifier_plugins
-			x := wire.Scratch(&m.ClusterSpecifierPlugins, r)
+			x := wire.Scratch[routev3.ClusterSpecifierPlugin](&m.ClusterSpecifierPlugins, r)
 			wire.Unmarshal(r, x)
 		default:
 			r.Skip()
@@ -662,11 +663,11 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 			wire.Unmarshal(r, &m.RuntimeFraction)
 		case 6<<3 | wire.Len:
 			// headers
-			x := wire.Scratch(&m.Headers, r)
+			x := wire.Scratch[matcher.Header](&m.Headers, r)
 			x.parse(r)
 		case 7<<3 | wire.Len:
 			// query_parameters
-			x := wire.Scratch(&m.QueryParameters, r)
+			x := wire.Scratch[routev3.QueryParameterMatcher](&m.QueryParameters, r)
 			wire.Unmarshal(r, x)
 		default:
 			r.Skip()
@@ -756,10 +757,10 @@ func (m *wireVirtualHost) parse(r *wire.Reader) {
 			m.Name = r.String()
 		case 2<<3 | wire.Len:
 			// domains
-			*wire.Element(&m.Domains, r) = r.String()
+			*wire.Element[string](&m.Domains, r) = r.String()
 		case 3<<3 | wire.Len:
 			// routes
-			x := wire.Scratch(&m.Routes, r)
+			x := wire.Scratch[Route](&m.Routes, r)
 			x.parse(r)
 		case 15<<3 | wire.Len:
 			// typed_per_filter_config
@@ -840,7 +841,7 @@ func (m *wireWeightedCluster) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// clusters
-			x := wire.Scratch(&m.Clusters, r)
+			x := wire.Scratch[WeightedCluster](&m.Clusters, r)
 			x.parse(r)
 		case 3<<3 | wire.Len:
 			// total_weight

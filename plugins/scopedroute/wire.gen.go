@@ -104,7 +104,7 @@ func (m *wireScopedRouteConfigurationKey) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// fragments
-			x := wire.Scratch(&m.Fragments, r)
+			x := wire.Scratch[wireScopedRouteConfigurationKeyFragment](&m.Fragments, r)
 			x.parse(r)
 		default:
 			r.Skip()

@@ -191,10 +191,10 @@ func (m *wireCertificateValidationContext) parse(r *wire.Reader) {
 			m.SystemRootCerts.parse(r)
 		case 3<<3 | wire.Len:
 			// verify_certificate_spki
-			*wire.Element(&m.VerifyCertificateSpki, r) = r.String()
+			*wire.Element[string](&m.VerifyCertificateSpki, r) = r.String()
 		case 2<<3 | wire.Len:
 			// verify_certificate_hash
-			*wire.Element(&m.VerifyCertificateHash, r) = r.String()
+			*wire.Element[string](&m.VerifyCertificateHash, r) = r.String()
 		case 7<<3 | wire.Len:
 			// crl
 			m.setCrl = true
@@ -533,7 +533,7 @@ func (m *wireTlsSessionTicketKeys) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// keys
-			x := wire.Scratch(&m.Keys, r)
+			x := wire.Scratch[Data](&m.Keys, r)
 			x.parse(r)
 		default:
 			r.Skip()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -22,6 +23,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
 func packed(t *testing.T, m proto.Message) *anypb.Any {
@@ -97,6 +99,19 @@ func largeListener(t *testing.T) proto.Message {
 	return m
 }
 
+// listenerWithFilters has 1,000 optional filters without a configuration and a router.
+func listenerWithFilters(t *testing.T) proto.Message {
+	t.Helper()
+	manager := &hcmv3.HttpConnectionManager{RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+		RouteConfigName: "r", ConfigSource: &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}},
+	}}}
+	for i := range 1000 {
+		manager.HttpFilters = append(manager.HttpFilters, &hcmv3.HttpFilter{Name: fmt.Sprint(i), IsOptional: true})
+	}
+	manager.HttpFilters = append(manager.HttpFilters, &hcmv3.HttpFilter{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, &routerv3.Router{})}})
+	return &listenerv3.Listener{Name: "l", ApiListener: &listenerv3.ApiListener{ApiListener: packed(t, manager)}}
+}
+
 // routesWithHashPolicies has 1,000 routes, each with a hash policy that rewrites a header.
 func routesWithHashPolicies() proto.Message {
 	h := &routev3.VirtualHost{Name: "v", Domains: []string{"*"}}
@@ -168,6 +183,7 @@ func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
 		{listenerWithRules(t), resource.Limits{ResourceRegexps: 100_000}, "ResourceRegexps"},
 		{largeEndpoints(t), resource.Limits{ResourceSize: 8 << 20}, "ResourceSize"},
 		{largeListener(t), resource.Limits{ResourceSize: 200 << 10}, "filter_chains = 1000 elements of"},
+		{listenerWithFilters(t), resource.Limits{ResourceSize: int64(1001*unsafe.Sizeof(listener.HTTPFilter{})) - 1}, "http_filters = 1001 elements of"},
 	} {
 		set := types(t) // a new set: compiled expressions are shared
 		body, err := proto.Marshal(test.message)

@@ -333,11 +333,11 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 			m.RuntimeFraction.parse(r)
 		case 6<<3 | wire.Len:
 			// headers
-			x := wire.Scratch(&m.Headers, r)
+			x := wire.Scratch[wireHeaderMatcher](&m.Headers, r)
 			x.parse(r)
 		case 7<<3 | wire.Len:
 			// query_parameters
-			x := wire.Scratch(&m.QueryParameters, r)
+			x := wire.Scratch[wireQueryParameterMatcher](&m.QueryParameters, r)
 			x.parse(r)
 		default:
 			r.Skip()
@@ -425,10 +425,10 @@ func (m *wireVirtualHost) parse(r *wire.Reader) {
 			m.Name = r.String()
 		case 2<<3 | wire.Len:
 			// domains
-			*wire.Element(&m.Domains, r) = r.String()
+			*wire.Element[string](&m.Domains, r) = r.String()
 		case 3<<3 | wire.Len:
 			// routes
-			x := wire.Scratch(&m.Routes, r)
+			x := wire.Scratch[Route](&m.Routes, r)
 			x.parse(r)
 		case 4<<3 | wire.Varint:
 			// require_tls
@@ -480,7 +480,7 @@ func (m *wireWeightedCluster) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// clusters
-			x := wire.Scratch(&m.Clusters, r)
+			x := wire.Scratch[WeightedCluster](&m.Clusters, r)
 			x.parse(r)
 		default:
 			r.Skip()

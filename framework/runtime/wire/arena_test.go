@@ -34,10 +34,10 @@ func parse(t testing.TB, r wire.Reader) []outer {
 	t.Helper()
 	var list []outer
 	for r.Next() {
-		o := wire.Element(&list, &r)
+		o := wire.Element[outer](&list, &r)
 		first := r.Enter()
 		for r.Next() {
-			in := wire.Scratch(&o.Inner, &r)
+			in := wire.Scratch[inner](&o.Inner, &r)
 			second := r.Enter()
 			for r.Next() {
 				in.Number += r.Uint64()
@@ -177,7 +177,7 @@ func TestScratchIsReused(t *testing.T) {
 				var list []inner
 				first := r.Enter()
 				for r.Next() {
-					wire.Scratch(&list, &r)
+					wire.Scratch[inner](&list, &r)
 					r.Skip()
 				}
 				r.Leave(first)

@@ -7,19 +7,20 @@ import (
 )
 
 // Element adds an element to a list and returns it for filling. The first call makes room for all
-// further elements of the field.
-func Element[T any](list *[]T, r *Reader) *T {
+// further elements of the field. Of each element, the decoder makes a U, which may be larger; the
+// larger of the two is what an element costs.
+func Element[U, T any](list *[]T, r *Reader) *T {
 	if len(*list) == cap(*list) {
-		room(list, r, (*block[T]).slice)
+		room[U](list, r, (*block[T]).slice)
 	}
 	return Add(list)
 }
 
 // Scratch is [Element] for a list of views that nobody keeps or points into after the resource is
 // decoded. Its memory is reused for the next resource.
-func Scratch[T any](list *[]T, r *Reader) *T {
+func Scratch[U, T any](list *[]T, r *Reader) *T {
 	if len(*list) == cap(*list) {
-		room(list, r, (*block[T]).again)
+		room[U](list, r, (*block[T]).again)
 	}
 	return Add(list)
 }
@@ -35,9 +36,9 @@ func Append[T any](list []T, x T, r *Reader) []T {
 // room makes room for the field's values, if the budget allows it. For the first value it uses the
 // arena, for another occurrence of the field it grows the list. If the budget denies it, the reader
 // fails, and there is room for at most one element.
-func room[T any](list *[]T, r *Reader, of func(b *block[T], n, want int) []T) {
+func room[U, T any](list *[]T, r *Reader, of func(b *block[T], n, want int) []T) {
 	n := r.Count()
-	if !r.spend(n, sizeOf[T]()) {
+	if !r.spend(n, max(sizeOf[T](), sizeOf[U]())) {
 		return
 	}
 	switch {

@@ -59,7 +59,7 @@ func (m *thing) parse(r *wire.Reader) {
 			}
 			r.Leave(packed)
 		case 51<<3 | wire.Len:
-			parsePart(r, wire.Element(&m.Parts, r))
+			parsePart(r, wire.Element[string](&m.Parts, r))
 		default:
 			r.Skip()
 		}

@@ -110,7 +110,7 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 		if e.given(f, nil) { // hooks may keep a part of an element, so its memory is not reused
 			add = "Element"
 		}
-		return []jen.Code{e.Src("x := wire."+add+"(&$, r)\n$", here, e.fill(f.Message, "r", "x"))}
+		return []jen.Code{e.Src("x := wire."+add+"[$](&$, r)\n$", e.madeOf(f), here, e.fill(f.Message, "r", "x"))}
 	}
 	var out []jen.Code
 	if o := member(f); o != nil {
@@ -130,6 +130,35 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 		x = "&" + x
 	}
 	return append(out, e.fill(f.Message, "r", x))
+}
+
+// madeOf is the type of what a decoder makes of each element of a repeated message. If it is several values, the type is a
+// struct of them. A value that is a part of the element or that a hook makes counts as the element.
+func (e *emitter) madeOf(f *protogen.Field) jen.Code {
+	var made []jen.Code
+	for _, s := range e.pkg.All() {
+		for _, d := range s.Fields {
+			switch d.Value.(type) {
+			case model.StructOf, model.Converted:
+				if slices.ContainsFunc(d.Paths, func(p model.Path) bool { return p.ForEach(f) }) {
+					made = append(made, e.ValueType(d.Value))
+				}
+			}
+		}
+	}
+	switch {
+	case len(made) == 1:
+		return made[0]
+	case len(made) == 0 && f.Message == nil:
+		return e.ScalarType(f)
+	case len(made) == 0:
+		return e.viewType(f.Message)
+	}
+	return jen.StructFunc(func(g *jen.Group) {
+		for _, typ := range made {
+			g.Id("_").Add(typ)
+		}
+	})
 }
 
 // given reports whether hooks get the address of the value of a field, or of a part of it that is held by value.
@@ -165,7 +194,7 @@ func (e *emitter) parseMap(f *protogen.Field) jen.Code {
 func (e *emitter) parseScalars(f *protogen.Field) []jen.Code {
 	here, x := "m."+f.GoName, e.readScalar(f)
 	if wireType(f) == "Len" {
-		return []jen.Code{e.fieldCase(f, "Len", e.Src("*wire.Element(&$, r) = $", here, x))}
+		return []jen.Code{e.fieldCase(f, "Len", e.Src("*wire.Element[$](&$, r) = $", e.madeOf(f), here, x))}
 	}
 	add := e.Src("$ = wire.Append($, $, r)", here, here, x)
 	return []jen.Code{

@@ -108,6 +108,16 @@ func (p Path) ManyInside() bool { return len(p.Steps) > 0 && p.Parent().Many() }
 // ToList reports whether the last step is repeated.
 func (p Path) ToList() bool { return p.Last().Repeated() }
 
+// ForEach reports whether the path leads to one value for each element of a repeated field.
+func (p Path) ForEach(f *protogen.Field) bool {
+	for _, s := range slices.Backward(p.Steps) {
+		if s.Repeated() {
+			return s.Leaf() == f
+		}
+	}
+	return false
+}
+
 // Split cuts the path behind its first repeated step. Without one, all of it is
 // rest.
 func (p Path) Split() (head, rest Path, ok bool) {
