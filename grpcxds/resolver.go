@@ -188,7 +188,7 @@ func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err err
 	s := &lbtree.State{
 		Config: c, Latest: &r.latest, Where: r.settings.Where, Subscriber: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
 		Breakers: &r.env.Breakers, TLS: r.env.Providers, Logger: r.logger, Trees: &r.trees, Metrics: r.settings.Metrics,
-		Connect: !r.delivered && !r.interceptors.Waiting(),
+		Connect: !r.delivered, Waiting: r.interceptors.Waiting,
 	}
 	switch {
 	case r.resolverOnly && t != nil:

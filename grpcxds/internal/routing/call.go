@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,6 +31,7 @@ type call struct {
 	filters *httpfilter.ClientCall
 	chain   *filterchain.ClientChain // acquired
 	blocked error                    // the status of the call after its filters, if its route has no usable action
+	waited  *atomic.Int64            // counts the call until it ends, because it waited for a table; else nil
 }
 
 func (c *call) end(err error) {
@@ -47,26 +49,30 @@ func (c *call) end(err error) {
 		c.tries.Picking()
 		c.tries.record()
 	}
+	if c.waited != nil {
+		c.waited.Add(-1)
+	}
 }
 
 // begin chooses the route and the cluster of a call, and runs the filters. An error is a gRPC
 // status or [httpfilter.ErrEnd]. The caller must end the call, also after an error.
 func (c *Interceptors) begin(ctx context.Context, method string, desc *grpc.StreamDesc, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
+	var x call
 	for {
-		s, err := c.ready(ctx, cc, opts)
+		s, err := c.ready(ctx, &x, cc, opts)
 		if err != nil {
-			return ctx, call{}, err
+			return ctx, x, err
 		}
 		var headers headers
 		p, err := s.table.plan(ctx, method, &headers)
 		if err != nil {
-			return ctx, call{}, err
+			return ctx, x, err
 		}
 		if p.Err != nil {
 			if !p.Own.chain.Acquire() {
 				continue // another table has replaced this one
 			}
-			x := call{plan: p, chain: p.Own.chain, blocked: status.Error(codes.Unavailable, p.Err.Error())}
+			x.plan, x.chain, x.blocked = p, p.Own.chain, status.Error(codes.Unavailable, p.Err.Error())
 			ctx, err = x.pass(ctx, p, method, desc, &headers)
 			if err == nil && !x.chain.Messages() {
 				err = x.blocked
@@ -81,7 +87,7 @@ func (c *Interceptors) begin(ctx context.Context, method string, desc *grpc.Stre
 			to.Release()
 			continue
 		}
-		x := call{plan: p, to: to, chain: to.Own}
+		x.plan, x.to, x.chain = p, to, to.Own
 		routed := info(ctx, p, to, &headers)
 		if p.Own.retry != nil && !s.table.native {
 			x.tries = &tries{retry: p.Own.retry, metrics: s.table.metrics, method: methodLabel(method, opts), gate: &c.gate, call: *routed}

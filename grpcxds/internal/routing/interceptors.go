@@ -50,7 +50,7 @@ type Interceptors struct {
 	noRetry bool
 	conn    atomic.Pointer[grpc.ClientConn]
 	state   atomic.Pointer[state]
-	waiting atomic.Int64 // the number of calls that wait for a table
+	waiting atomic.Int64 // the number of calls that waited for a table and have not ended
 	pending atomic.Pointer[func() error]
 	refs    routes.Refs
 	filters filterchain.ClientHolder
@@ -100,7 +100,8 @@ func (c *Interceptors) trouble(newest error) error {
 // ownership of the table.
 func (c *Interceptors) Set(t *Table, err error) { c.swap(&state{table: t, err: err}) }
 
-// Waiting reports whether calls wait for a table.
+// Waiting reports whether there are calls that wait for a table or have waited for one. Each of them called Connect, but
+// wants to connect only its own cluster.
 func (c *Interceptors) Waiting() bool { return c.waiting.Load() > 0 }
 
 // Fail ends all calls for a permanent reason, including those that wait.
@@ -115,18 +116,20 @@ func (c *Interceptors) swap(next *state) {
 	}
 }
 
-// ready returns a state with a table. It takes the ClientConn out of idleness. Like grpc-go's calls
-// that wait for a resolver and an LB policy, fail-fast calls wait only for the first table or
-// error.
-func (c *Interceptors) ready(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (*state, error) {
+// ready returns a state with a table for the call x. It takes the ClientConn out of idleness. Like
+// grpc-go's calls that wait for a resolver and an LB policy, fail-fast calls wait only for the first
+// table or error.
+func (c *Interceptors) ready(ctx context.Context, x *call, cc *grpc.ClientConn, opts []grpc.CallOption) (*state, error) {
 	if err := c.claim(cc); err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	if s := c.state.Load(); s.table != nil {
 		return s, nil
 	}
-	c.waiting.Add(1)
-	defer c.waiting.Add(-1)
+	if x.waited == nil {
+		x.waited = &c.waiting
+		x.waited.Add(1)
+	}
 	var last error
 	for {
 		s := c.state.Load()

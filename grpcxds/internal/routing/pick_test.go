@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -59,4 +60,44 @@ func TestExplain(t *testing.T) {
 	if w.channel.Waiting() {
 		t.Error("calls that are over wait")
 	}
+}
+
+// A call that waited for a table counts as waiting until it ends. Other calls do not.
+func TestWaitingUntilTheEnd(t *testing.T) {
+	w := newWorld(t)
+	expect := func(step string, want bool) {
+		t.Helper()
+		if got := w.channel.Waiting(); got != want {
+			t.Errorf("%s: waiting is %t, want %t", step, got, want)
+		}
+	}
+	routes := w.config("", `virtual_hosts { name: "h" domains: "svc" routes { match { prefix: "" } route { cluster: "a" } } }`)
+	end := func(s grpc.ClientStream) {
+		t.Helper()
+		if _, err := exchange(s); err != nil {
+			t.Error(err)
+		}
+	}
+	opened := make(chan grpc.ClientStream)
+	go func() {
+		s, err := w.open(t.Context(), "/p.S/A")
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	for !w.channel.Waiting() {
+		time.Sleep(time.Millisecond)
+	}
+	w.channel.Set(w.channel.Compile(routes, w.settings()), nil)
+	first := <-opened
+	expect("a stream that waited is open", true)
+	second, err := w.open(t.Context(), "/p.S/A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(first)
+	expect("it has ended", false)
+	end(second)
+	expect("a stream that did not wait has ended", false)
 }

@@ -216,6 +216,11 @@ func (w *world) stream(ctx context.Context, method string, opts ...grpc.CallOpti
 	if err != nil {
 		return "", err
 	}
+	return exchange(s)
+}
+
+// exchange ends a stream with one message and returns the server's response.
+func exchange(s grpc.ClientStream) (string, error) {
 	if err := s.SendMsg(wrapperspb.String("?")); err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}

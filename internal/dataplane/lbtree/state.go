@@ -27,9 +27,12 @@ type State struct {
 	Latest *atomic.Pointer[State]
 	// Where prefixes errors: the target and its data-plane authority.
 	Where string
-	// Connect asks the channel to connect before the first call. It is set if something other than
-	// a call has brought the channel out of idleness.
+	// Connect asks the channel to connect before the first call, because this is its first state.
 	Connect bool
+	// Waiting reports whether calls that have waited for the state have brought the channel out of
+	// idleness. They create the children that they need, so the channel creates no other one to
+	// connect. Nil means that there are none. It is safe for concurrent use.
+	Waiting func() bool
 	// Route routes calls in the picker, if their context has no Call because their channel has only
 	// the resolver of this module. It uses Config. The caller calls release when the call has ended
 	// or was not sent. Nil means that there are no such calls.

@@ -20,8 +20,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
-// The first call to a cluster connects it. If the program waits for the channel to be ready, one
-// cluster connects.
+// The first call to a cluster connects it. If the program waits for the channel to be ready without
+// making calls, one cluster connects.
 func TestClustersAreCreatedLazily(t *testing.T) {
 	w := newWorld(t)
 	accepted := make(map[string]*atomic.Int64)
@@ -59,6 +59,12 @@ func TestClustersAreCreatedLazily(t *testing.T) {
 	}
 	idle.to("a") // the server may notice a little later
 	expect("after waiting for another channel", 1, 1, 1)
+
+	called := newWorld(t)
+	called.state.Connect, called.state.Waiting = true, func() bool { return true }
+	called.set(clusters) // which calls Connect
+	called.to("b")
+	expect("after a call that has connected its channel", 1, 2, 1)
 }
 
 // connections counts the connections of a server.

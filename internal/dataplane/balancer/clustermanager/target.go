@@ -100,9 +100,9 @@ func (m *manager) updateEntry(e *entry) {
 	}
 }
 
-// exitIdle connects all entries that have a child. If none has, it creates the child of the first
-// by name. Otherwise a program that waits for the channel to be ready, without making calls, would
-// wait forever.
+// exitIdle connects all entries that have a child. If none has and no call is about to create one,
+// it creates the child of the first by name. Otherwise a program that waits for the channel to be
+// ready, without making calls, would wait forever.
 func (m *manager) exitIdle() {
 	var first *entry
 	created := false
@@ -115,7 +115,10 @@ func (m *manager) exitIdle() {
 			first = e
 		}
 	}
-	if !created && first != nil {
+	if created || first == nil {
+		return
+	}
+	if waiting := m.env.State.Waiting; waiting == nil || !waiting() {
 		m.create(first)
 	}
 }
