@@ -131,14 +131,16 @@ func TestLists(t *testing.T) {
 			t.Errorf("with %d bytes, the list has %d numbers, OK is %t; want %d", size, len(list), r.OK(), want)
 		}
 	}
-	type made3 [3]uint64
+	type three [3]uint64
 	for _, typ := range []struct {
 		name string
 		add  func(*[]uint64, *Reader) *uint64
 		each int64
 	}{
-		{"elements", Element[uint64, uint64], 8}, {"elements with small values", Element[uint8, uint64], 8},
-		{"elements with large values", Element[made3, uint64], 24}, {"scratch with large values", Scratch[made3, uint64], 24},
+		{"elements", Element[uint64, uint64], 8},
+		{"elements with small values", Element[uint8, uint64], 8},
+		{"elements with large values", Element[three, uint64], 24},
+		{"scratch with large values", Scratch[three, uint64], 24},
 	} {
 		for _, short := range []int64{0, 1} {
 			b := started(t, Quotas{Size: 3*typ.each - short}, nil)

@@ -3,9 +3,9 @@ package routing_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -87,7 +87,7 @@ func TestWaitingUntilTheEnd(t *testing.T) {
 		opened <- s
 	}()
 	for !w.channel.Waiting() {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	w.channel.Set(w.channel.Compile(routes, w.settings()), nil)
 	first := <-opened
