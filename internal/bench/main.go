@@ -26,7 +26,7 @@ type Row struct {
 	Beside string  `json:"beside"`
 	Ratio  float64 `json:"ratio"`
 	Floor  float64 `json:"floor,omitempty"` // the cost of a client that only receives and acknowledges
-	Bound  float64 `json:"bound"`           // of the ratio, or of Ours where Peer is 0
+	Bound  float64 `json:"bound"`           // of the ratio, or of Ours where Peer is 0; 0: none
 	OK     bool    `json:"ok"`
 }
 
@@ -116,19 +116,22 @@ func (r *Row) judge() {
 	if r.Ratio = r.Ours; r.Peer > 0 {
 		r.Ratio = r.Ours / r.Peer
 	}
-	r.OK = r.Ratio <= r.Bound*tolerance
+	r.OK = r.Bound == 0 || r.Ratio <= r.Bound*tolerance
 }
 
 // String is the row as a line of the table.
 func (r Row) String() string {
-	verdict := "ok"
-	if !r.OK {
+	bound, verdict := fmt.Sprintf("<= %g", r.Bound), "ok"
+	switch {
+	case r.Bound == 0:
+		bound, verdict = "", ""
+	case !r.OK:
 		verdict = "MISSED"
 	}
 	if r.Peer == 0 {
-		return fmt.Sprintf("%s\t%.4g %s\t\t\t\t<= %g %s\t%s", r.Name, r.Ours, r.Unit, r.Bound, r.Unit, verdict)
+		return fmt.Sprintf("%s\t%.4g %s\t\t\t\t%s %s\t%s", r.Name, r.Ours, r.Unit, bound, r.Unit, verdict)
 	}
-	line := fmt.Sprintf("%s\t%.4g %s\t%s\t%.4g %s\t%.2f\t<= %g\t%s", r.Name, r.Ours, r.Unit, r.Beside, r.Peer, r.Unit, r.Ratio, r.Bound, verdict)
+	line := fmt.Sprintf("%s\t%.4g %s\t%s\t%.4g %s\t%.2f\t%s\t%s", r.Name, r.Ours, r.Unit, r.Beside, r.Peer, r.Unit, r.Ratio, bound, verdict)
 	if r.Floor > 0 {
 		line += fmt.Sprintf("\t%.4g %s", r.Floor, r.Unit)
 	}
@@ -144,6 +147,9 @@ func (r Row) markdown() string {
 		beside, ratio, figure = fmt.Sprintf("%.4g %s %s", r.Peer, r.Unit, r.Beside), fmt.Sprintf("%.2f", r.Ratio), &ratio
 	} else {
 		bound += " " + r.Unit
+	}
+	if r.Bound == 0 {
+		bound = ""
 	}
 	if r.Floor > 0 {
 		floor = fmt.Sprintf("%.4g %s", r.Floor, r.Unit)

@@ -11,6 +11,7 @@ func TestMarkdown(t *testing.T) {
 	}{
 		{Row{Name: "  each", Unit: "us", Ours: 6, Peer: 5, Beside: "at 10000", Bound: 1.2}, "| each | 6 us | 5 us at 10000 | 1.20 | 1.2 |  |"},
 		{Row{Name: "each", Unit: "us", Ours: 7, Peer: 5, Beside: "at 10000", Bound: 1.2, Floor: 3}, "| each | 7 us | 5 us at 10000 | **1.40** | 1.2 | 3 us |"},
+		{Row{Name: "each", Unit: "us", Ours: 7, Peer: 5, Beside: "at 10000"}, "| each | 7 us | 5 us at 10000 | 1.40 |  |  |"},
 		{Row{Name: "heap", Unit: "B", Ours: 1287, Bound: 1250}, "| heap | 1287 B |  |  | 1250 B |  |"},
 		{Row{Name: "heap", Unit: "B", Ours: 1300, Bound: 1250}, "| heap | **1300 B** |  |  | 1250 B |  |"},
 	} {

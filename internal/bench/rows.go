@@ -80,12 +80,12 @@ func startUp(ctx context.Context, srv *server, k kind, n int) (time.Duration, er
 	})
 }
 
-// onProcessors measures the subscriptions of our client on two processors and on one.
-func onProcessors(ctx context.Context, srv *server, n int) (two, one time.Duration, err error) {
+// onProcessors measures the subscriptions of one client on two processors and on one.
+func onProcessors(ctx context.Context, srv *server, k kind, n int) (two, one time.Duration, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	return takeTurns(2, 1, func(processors, _ int) (time.Duration, error) {
 		runtime.GOMAXPROCS(processors)
-		return startUp(ctx, srv, ours, n)
+		return startUp(ctx, srv, k, n)
 	})
 }
 
