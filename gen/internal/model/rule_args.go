@@ -63,8 +63,11 @@ func (a *RuleArgs) HasLen() bool {
 
 // Elements reports whether the length counts elements and not bytes. The value must have a length.
 func (a *RuleArgs) Elements() bool {
-	list := a.Path.ToList() || a.Go != nil && a.Go.Last().List
-	return list || a.Class() != String && a.Class() != Bytes
+	if a.Go != nil {
+		class := a.Go.Last().ZeroClass()
+		return class != String && class != Bytes
+	}
+	return a.Path.ToList() || a.Class() != String && a.Class() != Bytes
 }
 
 // Literals returns the values of a key, which are of the value's class.

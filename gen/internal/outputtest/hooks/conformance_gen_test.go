@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "61091023a8db547e",
+		Sum:        "55094487e5ebdfb2",
 	})
 }

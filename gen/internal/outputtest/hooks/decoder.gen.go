@@ -65,6 +65,7 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	p := new(resource.Path) // of the message itself
 	validate(dc, p, m, v)
 	u.decode(dc, &u.meta, p, m, v)
+	validateUpdate(dc, p, u, v)
 	check(dc, u, v)
 	if v.Err() == nil {
 		finish(dc, u, v)

@@ -23,3 +23,10 @@ func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *
 func validateParts(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	validatePart(dc, *p, m, v)
 }
+
+// validateUpdate checks the rules about the fields of the update.
+func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
+	if len(u.Upper) > 20 {
+		v.Add(p.Field("text"), nil, "must have at most 20 bytes")
+	}
+}
