@@ -1,6 +1,7 @@
 package grpcxds
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
 )
 
 // Connect and WaitForStateChange work as on any channel. Connect connects the first cluster by
@@ -41,6 +43,34 @@ func TestConnect(t *testing.T) {
 		connections("after a call to b", 1, 1)
 		w.expect("another call", w.call(c, time.Second, "to", "a"), codes.OK)
 		connections("after a call to a", 2, 1)
+	})
+}
+
+// A program waits for a channel to be ready. The channel's only call ends before it needs an endpoint. The
+// channel connects then.
+func TestConnectBesideAnAbortedCall(t *testing.T) {
+	inMemory(t, func(w *memoryWorld) {
+		w.backend("10.0.0.1:80")
+		w.cluster("a", "10.0.0.1", 80)
+		w.apiListener("svc", `http_filters { name: "fault" typed_config {
+				[type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] {
+					delay { fixed_delay { seconds: 10 } percentage { numerator: 100 } }
+					abort { grpc_status: 10 percentage { numerator: 100 } } } } }
+			route_config { virtual_hosts { domains: "svc" routes { match { prefix: "" } route { cluster: "a" } } } }`)
+		cc := w.channelXDS("xds:///svc")
+		aborted := make(chan *status.Status)
+		go func() { aborted <- w.call(testpb.NewTestServiceClient(cc), 20*time.Second) }()
+		ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
+		defer cancel()
+		for s := cc.GetState(); s != connectivity.Ready; s = cc.GetState() {
+			if s == connectivity.Idle {
+				cc.Connect()
+			}
+			if !cc.WaitForStateChange(ctx, s) {
+				w.Fatalf("the channel is %v after an hour", s)
+			}
+		}
+		w.expect("the call", <-aborted, codes.Aborted)
 	})
 }
 

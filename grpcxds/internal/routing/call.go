@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -31,7 +30,7 @@ type call struct {
 	filters *httpfilter.ClientCall
 	chain   *filterchain.ClientChain // acquired
 	blocked error                    // the status of the call after its filters, if its route has no usable action
-	waited  *atomic.Int64            // counts the call until it ends, because it waited for a table; else nil
+	begun   *begun                   // has the call, because it waited for a table; else nil
 }
 
 func (c *call) end(err error) {
@@ -49,8 +48,8 @@ func (c *call) end(err error) {
 		c.tries.Picking()
 		c.tries.record()
 	}
-	if c.waited != nil {
-		c.waited.Add(-1)
+	if c.begun != nil {
+		c.begun.end()
 	}
 }
 

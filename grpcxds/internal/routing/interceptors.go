@@ -50,7 +50,7 @@ type Interceptors struct {
 	noRetry bool
 	conn    atomic.Pointer[grpc.ClientConn]
 	state   atomic.Pointer[state]
-	waiting atomic.Int64 // the number of calls that waited for a table and have not ended
+	begun   begun
 	pending atomic.Pointer[func() error]
 	refs    routes.Refs
 	filters filterchain.ClientHolder
@@ -100,9 +100,10 @@ func (c *Interceptors) trouble(newest error) error {
 // ownership of the table.
 func (c *Interceptors) Set(t *Table, err error) { c.swap(&state{table: t, err: err}) }
 
-// Waiting reports whether there are calls that wait for a table or have waited for one. Each of them called Connect, but
-// wants to connect only its own cluster.
-func (c *Interceptors) Waiting() bool { return c.waiting.Load() > 0 }
+// Waiting reports whether a call that waited for a table has not ended. Such a call creates the LB policies of its own cluster,
+// so Connect, which the call may have called, must not create those of another one. If Waiting returns true, it calls over
+// when the last of these calls has ended. over must not block.
+func (c *Interceptors) Waiting(over func()) bool { return c.begun.wait(over) }
 
 // Fail ends all calls for a permanent reason, including those that wait.
 func (c *Interceptors) Fail(err error) { c.swap(&state{err: err, final: true}) }
@@ -126,9 +127,9 @@ func (c *Interceptors) ready(ctx context.Context, x *call, cc *grpc.ClientConn, 
 	if s := c.state.Load(); s.table != nil {
 		return s, nil
 	}
-	if x.waited == nil {
-		x.waited = &c.waiting
-		x.waited.Add(1)
+	if x.begun == nil {
+		x.begun = &c.begun
+		x.begun.add()
 	}
 	var last error
 	for {

@@ -57,7 +57,7 @@ func TestExplain(t *testing.T) {
 	w.channel.Set(nil, nil)
 	w.channel.Explain(nil)
 	expect("nothing explains it any more", waits)
-	if w.channel.Waiting() {
+	if w.channel.Waiting(func() {}) {
 		t.Error("calls that are over wait")
 	}
 }
@@ -67,7 +67,7 @@ func TestWaitingUntilTheEnd(t *testing.T) {
 	w := newWorld(t)
 	expect := func(step string, want bool) {
 		t.Helper()
-		if got := w.channel.Waiting(); got != want {
+		if got := w.channel.Waiting(func() {}); got != want {
 			t.Errorf("%s: waiting is %t, want %t", step, got, want)
 		}
 	}
@@ -86,7 +86,8 @@ func TestWaitingUntilTheEnd(t *testing.T) {
 		}
 		opened <- s
 	}()
-	for !w.channel.Waiting() {
+	ended := make(chan bool, 1)
+	for !w.channel.Waiting(func() { ended <- true }) {
 		runtime.Gosched()
 	}
 	w.channel.Set(w.channel.Compile(routes, w.settings()), nil)
@@ -98,6 +99,9 @@ func TestWaitingUntilTheEnd(t *testing.T) {
 	}
 	end(first)
 	expect("it has ended", false)
+	if len(ended) != 1 {
+		t.Error("the function for the end was not called")
+	}
 	end(second)
 	expect("a stream that did not wait has ended", false)
 }

@@ -27,12 +27,14 @@ type State struct {
 	Latest *atomic.Pointer[State]
 	// Where prefixes errors: the target and its data-plane authority.
 	Where string
-	// Connect asks the channel to connect before the first call, because this is its first state.
+	// Connect asks the channel to connect before the first call, because this is the first state since the
+	// channel left idleness.
 	Connect bool
-	// Waiting reports whether calls that have waited for the state have brought the channel out of
-	// idleness. They create the children that they need, so the channel creates no other one to
-	// connect. Nil means that there are none. It is safe for concurrent use.
-	Waiting func() bool
+	// Waiting reports whether calls that have waited for a state have not ended. Such calls create the
+	// children of their clusters, so the channel must not create another child in order to connect. If
+	// Waiting returns true, it calls over when the last of these calls has ended: they may have created
+	// none. Nil means that there are no such calls. It is safe for concurrent use.
+	Waiting func(over func()) bool
 	// Route routes calls in the picker, if their context has no Call because their channel has only
 	// the resolver of this module. It uses Config. The caller calls release when the call has ended
 	// or was not sent. Nil means that there are no such calls.

@@ -61,10 +61,19 @@ func TestClustersAreCreatedLazily(t *testing.T) {
 	expect("after waiting for another channel", 1, 1, 1)
 
 	called := newWorld(t)
-	called.state.Connect, called.state.Waiting = true, func() bool { return true }
+	over := make(chan func(), 10)
+	called.state.Connect, called.state.Waiting = true, func(f func()) bool {
+		over <- f
+		return true
+	}
 	called.set(clusters) // which calls Connect
 	called.to("b")
+	(<-over)()
+	called.to("b")
 	expect("after a call that has connected its channel", 1, 2, 1)
+	if len(over) > 0 {
+		t.Error("the policy waits for the end of the same calls again")
+	}
 }
 
 // connections counts the connections of a server.

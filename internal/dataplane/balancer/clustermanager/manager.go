@@ -83,9 +83,10 @@ type manager struct {
 	unsubscribe func() // from the configured cluster; nil: not subscribed
 	unlist      func() // from the trees of the channel; nil: not listed
 
-	children map[string]*entry
-	picker   *routePicker
-	err      error
+	children  map[string]*entry
+	picker    *routePicker
+	err       error
+	postponed bool // connectFirst will be called when the calls that waited have ended
 	// changed says that the channel does not have the newest state.
 	changed bool
 }

@@ -100,25 +100,41 @@ func (m *manager) updateEntry(e *entry) {
 	}
 }
 
-// exitIdle connects all entries that have a child. If none has and no call is about to create one,
-// it creates the child of the first by name. Otherwise a program that waits for the channel to be
-// ready, without making calls, would wait forever.
+// exitIdle connects all entries that have a child. If none has, it connects the first by name.
 func (m *manager) exitIdle() {
-	var first *entry
-	created := false
 	for _, e := range m.children {
 		if e.child != nil {
-			created = true
 			e.child.ExitIdle()
+		}
+	}
+	m.connectFirst()
+}
+
+// connectFirst creates the child of the first entry by name, if no entry has one. Otherwise a program
+// that waits for the channel to be ready, without making calls, would wait forever. While there are
+// calls that create the children that they need, it postpones its work until these calls have ended.
+func (m *manager) connectFirst() {
+	var first *entry
+	for _, e := range m.children {
+		if e.child != nil {
+			return
 		}
 		if first == nil || e.name < first.name {
 			first = e
 		}
 	}
-	if created || first == nil {
+	if first == nil || m.postponed {
 		return
 	}
-	if waiting := m.env.State.Waiting; waiting == nil || !waiting() {
+	if waiting := m.env.State.Waiting; waiting != nil {
+		m.postponed = waiting(func() {
+			m.env.Loop.Post(func() {
+				m.postponed = false
+				m.connectFirst()
+			})
+		})
+	}
+	if !m.postponed {
 		m.create(first)
 	}
 }
