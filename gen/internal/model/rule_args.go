@@ -61,13 +61,15 @@ func (a *RuleArgs) HasLen() bool {
 	return a.Path.ToList() || c == Map || c == String || c == Bytes
 }
 
-// Elements reports whether the length counts elements and not bytes. The value must have a length.
-func (a *RuleArgs) Elements() bool {
-	if a.Go != nil {
-		class := a.Go.Last().ZeroClass()
-		return class != String && class != Bytes
+// LenClass is the class of a value with a length: String and Bytes have bytes, all others have elements.
+func (a *RuleArgs) LenClass() Class {
+	switch {
+	case a.Go != nil:
+		return a.Go.Last().ZeroClass()
+	case a.Path.ToList():
+		return Map
 	}
-	return a.Path.ToList() || a.Class() != String && a.Class() != Bytes
+	return a.Path.Class()
 }
 
 // Literals returns the values of a key, which are of the value's class.

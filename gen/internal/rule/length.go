@@ -32,13 +32,14 @@ func (kinds) Length() model.RuleKind {
 
 func buildLength(a *model.RuleArgs) model.Rule {
 	a.Fits(a.HasLen(), "repeated, a map, a string or bytes")
-	switch {
-	case a.Elements():
-		return lengthOf(a, "len", element)
-	case a.Class() == model.String:
+	switch a.LenClass() {
+	case model.String:
 		return lengthOf(a, "len", textByte)
+	case model.Bytes:
+		return lengthOf(a, "len", octet)
+	default:
+		return lengthOf(a, "len", element)
 	}
-	return lengthOf(a, "len", octet)
 }
 
 // lengthOf is the rule of the two keys that end with a name.

@@ -27,6 +27,6 @@ func validateParts(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part,
 // validateUpdate checks the rules about the fields of the update.
 func validateUpdate(_ *resource.DecodeContext, p *resource.Path, u *Update, v *resource.Violations) {
 	if len(u.Upper) > 20 {
-		v.Add(p.Field("text"), nil, "must have at most 20 bytes")
+		v.Add(p.Field("text"), u.Upper, "must have at most 20 bytes")
 	}
 }
