@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,4 +70,41 @@ func wireOverlay(t *testing.T) (path string, packages []string) {
 		t.Fatal(err)
 	}
 	return path, packages
+}
+
+// The element of a list costs what the decoder makes of it: a struct, or several. A whole message costs a pointer, because
+// unmarshalling it has a cost of its own.
+func TestCostsOfElements(t *testing.T) {
+	const head = `version: v1
+resource:
+  message: xdsforge.test.v1.Thing
+  go: github.com/xdsforge/xdsforge/gen/testdata/testpb
+  name: name
+  sotw: partial
+  decoder: wire
+
+`
+	const part = `
+structs:
+  P: {fields: [{name: Size, from: size}]}
+`
+	for fields, want := range map[string]string{
+		"fields: [{name: One, from: parts, each: P}]\n" + part:                                             "Scratch[P](&m.Parts, r)",
+		"fields: [{name: Two, from: [parts.box.part, parts.box.part.box.part], each: P}]\n" + part:         "Scratch[struct { _ P _ P }](&m.Parts, r)",
+		"fields: [{name: One, from: parts, each: P}, {name: Two, from: parts.box.part, each: P}]\n" + part: "Scratch[struct { _ P _ P }](&m.Parts, r)",
+		"fields: [{name: Sizes, from: parts.size}]\n":                                                      "Scratch[wirePart](&m.Parts, r)",
+		"fields: [{name: Count, hook: count, needs: parts, type: int}]\n":                                  "Scratch[*testpb.Part](&m.Parts, r)",
+		"fields: [{name: Tags, from: tags}]\n":                                                             "Element[string](&m.Tags, r)",
+	} {
+		data := []byte(head + fields)
+		files, err := gen.Generate(t.Context(), gen.Input{Descriptors: []gen.Descriptor{{Path: "costs/resource.yaml", Data: data}}, Index: loadFor(t, data)})
+		if err != nil {
+			t.Errorf("%s: %v", fields, err)
+			continue
+		}
+		i := slices.IndexFunc(files, func(f gen.File) bool { return filepath.Base(f.Path) == "wire.gen.go" })
+		if code := strings.Join(strings.Fields(string(files[i].Data)), " "); !strings.Contains(code, "wire."+want) {
+			t.Errorf("the decoder of %s does not call wire.%s", fields, want)
+		}
+	}
 }

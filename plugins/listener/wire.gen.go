@@ -305,18 +305,18 @@ func (m *wireFilterChainMatch) parse(r *wire.Reader) {
 			wire.UInt32Value(r, &m.DestinationPort)
 		case 3<<3 | wire.Len:
 			// prefix_ranges
-			x := wire.Scratch[corev3.CidrRange](&m.PrefixRanges, r)
+			x := wire.Scratch[*corev3.CidrRange](&m.PrefixRanges, r)
 			wire.Unmarshal(r, x)
 		case 13<<3 | wire.Len:
 			// direct_source_prefix_ranges
-			x := wire.Scratch[corev3.CidrRange](&m.DirectSourcePrefixRanges, r)
+			x := wire.Scratch[*corev3.CidrRange](&m.DirectSourcePrefixRanges, r)
 			wire.Unmarshal(r, x)
 		case 12<<3 | wire.Varint:
 			// source_type
 			m.SourceType = listenerv3.FilterChainMatch_ConnectionSourceType(r.Int32())
 		case 6<<3 | wire.Len:
 			// source_prefix_ranges
-			x := wire.Scratch[corev3.CidrRange](&m.SourcePrefixRanges, r)
+			x := wire.Scratch[*corev3.CidrRange](&m.SourcePrefixRanges, r)
 			wire.Unmarshal(r, x)
 		case 7<<3 | wire.Varint:
 			// source_ports

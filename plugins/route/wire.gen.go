@@ -429,7 +429,7 @@ func (m *wireRouteAction) parse(r *wire.Reader) {
 			m.RetryPolicy.parse(r)
 		case 15<<3 | wire.Len:
 			// hash_policy
-			x := wire.Scratch[routev3.RouteAction_HashPolicy](&m.HashPolicy, r)
+			x := wire.Scratch[*routev3.RouteAction_HashPolicy](&m.HashPolicy, r)
 			wire.Unmarshal(r, x)
 		case 36<<3 | wire.Len:
 			// max_stream_duration
@@ -584,7 +584,7 @@ func (m *wireRouteConfiguration) parse(r *wire.Reader) {
 			x.parse(r)
 		case 12<<3 | wire.Len:
 			// cluster_specifier_plugins
-			x := wire.Scratch[routev3.ClusterSpecifierPlugin](&m.ClusterSpecifierPlugins, r)
+			x := wire.Scratch[*routev3.ClusterSpecifierPlugin](&m.ClusterSpecifierPlugins, r)
 			wire.Unmarshal(r, x)
 		default:
 			r.Skip()
@@ -667,7 +667,7 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 			x.parse(r)
 		case 7<<3 | wire.Len:
 			// query_parameters
-			x := wire.Scratch[routev3.QueryParameterMatcher](&m.QueryParameters, r)
+			x := wire.Scratch[*routev3.QueryParameterMatcher](&m.QueryParameters, r)
 			wire.Unmarshal(r, x)
 		default:
 			r.Skip()

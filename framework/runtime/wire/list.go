@@ -7,8 +7,8 @@ import (
 )
 
 // Element adds an element to a list and returns it for filling. The first call makes room for all
-// further elements of the field. Of each element, the decoder makes a U, which may be larger; the
-// larger of the two is what an element costs.
+// further elements of the field. U is the type of the value that the decoder makes of each element.
+// An element costs the larger of the sizes of T and U.
 func Element[U, T any](list *[]T, r *Reader) *T {
 	if len(*list) == cap(*list) {
 		room[U](list, r, (*block[T]).slice)

@@ -132,27 +132,31 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	return append(out, e.fill(f.Message, "r", x))
 }
 
-// madeOf is the type of what a decoder makes of each element of a repeated message. If it is several values, the type is a
-// struct of them. A value that is a part of the element or that a hook makes counts as the element.
+// madeOf is the type whose size an element of a repeated field costs, if the element is smaller: of what the decoder makes of
+// it. If the decoder makes several values, the type is a struct of them. Values of different structs, cases or profiles add up,
+// too, although a decoder may make only one of them. A value that is a part of the element or that a hook makes counts as the
+// element.
 func (e *emitter) madeOf(f *protogen.Field) jen.Code {
 	var made []jen.Code
 	for _, s := range e.pkg.All() {
 		for _, d := range s.Fields {
 			switch d.Value.(type) {
 			case model.StructOf, model.Converted:
-				if slices.ContainsFunc(d.Paths, func(p model.Path) bool { return p.ForEach(f) }) {
-					made = append(made, e.ValueType(d.Value))
+				for _, p := range d.Paths {
+					if p.ForEach(f) {
+						made = append(made, e.ValueType(d.Value))
+					}
 				}
 			}
 		}
 	}
 	switch {
+	case f.Message != nil && (len(made) == 0 || !e.inPlace(f)): // a message that protobuf unmarshals has a cost of its own
+		return e.element(f)
+	case len(made) == 0:
+		return e.ScalarType(f)
 	case len(made) == 1:
 		return made[0]
-	case len(made) == 0 && f.Message == nil:
-		return e.ScalarType(f)
-	case len(made) == 0:
-		return e.viewType(f.Message)
 	}
 	return jen.StructFunc(func(g *jen.Group) {
 		for _, typ := range made {

@@ -22,7 +22,7 @@ func (m *wirePolicy) parse(r *wire.Reader) {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// permissions
-			x := wire.Scratch[rbacv3.Permission](&m.Permissions, r)
+			x := wire.Scratch[*rbacv3.Permission](&m.Permissions, r)
 			wire.Unmarshal(r, x)
 		case 3<<3 | wire.Len:
 			// condition
