@@ -122,6 +122,9 @@ func (r *Row) judge() {
 // String is the row as a line of the table.
 func (r Row) String() string {
 	bound, verdict := fmt.Sprintf("<= %g", r.Bound), "ok"
+	if r.Peer == 0 {
+		bound += " " + r.Unit
+	}
 	switch {
 	case r.Bound == 0:
 		bound, verdict = "", ""
@@ -129,7 +132,7 @@ func (r Row) String() string {
 		verdict = "MISSED"
 	}
 	if r.Peer == 0 {
-		return fmt.Sprintf("%s\t%.4g %s\t\t\t\t%s %s\t%s", r.Name, r.Ours, r.Unit, bound, r.Unit, verdict)
+		return fmt.Sprintf("%s\t%.4g %s\t\t\t\t%s\t%s", r.Name, r.Ours, r.Unit, bound, verdict)
 	}
 	line := fmt.Sprintf("%s\t%.4g %s\t%s\t%.4g %s\t%.2f\t%s\t%s", r.Name, r.Ours, r.Unit, r.Beside, r.Peer, r.Unit, r.Ratio, bound, verdict)
 	if r.Floor > 0 {

@@ -166,8 +166,8 @@ func (m *minimal) watchCluster(i int, f func()) (cancel func(), err error) {
 	return func() { _ = m.unwatch(resourcev3.ClusterType, name) }, m.ask(resourcev3.ClusterType)
 }
 
-// processorsRow measures how much more processor time a second processor costs. The minimal client, which has neither
-// locks nor workers, shows how much of this is the cost of the collector and of caches that two processors share.
+// processorsRow measures how much more processor time a second processor costs. The minimal client, which has no
+// workers, shows how much of this is the cost of the collector and of caches that two processors share.
 func processorsRow(ctx context.Context) (rows []Row, err error) {
 	const n = 10_000
 	err = within(ctx, n, func(ctx context.Context, srv *server) error {
