@@ -11,8 +11,9 @@ import (
 // Limits bound the memory that resources take. They apply to one resource, to one response, and to
 // the members of a collection. Few bytes can describe many elements: an empty message in a list
 // takes two. Therefore decoding has a cost in bytes. Each list element costs its size in memory, or
-// that of the struct that is made of it if that is larger. Each map entry costs twice its size, and so
-// does a message that protobuf unmarshals. A resource over the limit is invalid.
+// that of the struct that is made of it if that is larger. Each map entry costs about 200 bytes and
+// twice the size of its value. A message that protobuf unmarshals costs twice its size. A resource over
+// the limit is invalid.
 // Regular expressions cost the number of instructions that they compile to, plus 32 each.
 //
 // A field that is not positive has its default.

@@ -2,6 +2,7 @@ package emit_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,9 +85,8 @@ fields: [{name: Text, from: text, when: {present: labels.value}}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
-		if code := string(f.Data); filepath.Base(f.Path) == "decoder.gen.go" && !strings.Contains(code, "if len(m.GetLabels()) > 0 {") {
-			t.Errorf("the condition is not whether there are labels:\n%s", code)
-		}
+	i := slices.IndexFunc(files, func(f gen.File) bool { return filepath.Base(f.Path) == "decoder.gen.go" })
+	if code := string(files[i].Data); !strings.Contains(code, "if len(m.GetLabels()) > 0 {") {
+		t.Errorf("the condition is not whether there are labels:\n%s", code)
 	}
 }
