@@ -223,7 +223,6 @@ func TestMetricsOfEqualNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMetricWorld(t)
 		defer func() { _ = w.env.Close() }()
-		w.set(w.primary, "a", "b")
 		var scopes []*Scope
 		for _, names := range [][]string{{"a"}, {"a", "b"}} {
 			s, err := w.env.NewScope("web")
@@ -233,6 +232,9 @@ func TestMetricsOfEqualNames(t *testing.T) {
 			scopes = append(scopes, s)
 			w.watch(s, names...)
 		}
+		<-time.NewTimer(time.Second).C // for all requests, so that one response has both resources
+		synctest.Wait()
+		w.set(w.primary, "a", "b")
 		w.expect(time.Second, a78,
 			"connected{target=web,server=memory:1} 1",
 			"resource_updates_invalid{target=web,CDS,server=memory:1} 0",
