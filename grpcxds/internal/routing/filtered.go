@@ -218,8 +218,8 @@ func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.Stre
 	f.leave()                                                                                      //nolint:contextcheck // recording metrics does not wait
 	s, err := f.start(ctx)
 	if err != nil {
-		f.end(err) //nolint:contextcheck // recording metrics does not wait
-		return nil, err
+		f.end(err)             //nolint:contextcheck // recording metrics does not wait
+		return nil, f.result() // the call may have ended while the filters ran
 	}
 	f.stream = s
 	return f, nil

@@ -20,7 +20,8 @@ import (
 )
 
 // TestStreamsWithOneResult expects each stream to have one result, whatever ends it: a filter that fails to send or to receive, a
-// filter that ends the stream, the server, or the context. RecvMsg and OnFinish must agree.
+// filter that ends the stream, the server, or the context, also before the stream begins. What the program gets and OnFinish must
+// agree.
 func TestStreamsWithOneResult(t *testing.T) {
 	for _, retry := range []string{"", `retry_policy { retry_on: "cancelled,unavailable" num_retries { value: 2 } retry_back_off { base_interval { nanos: 1000000 } } }`} {
 		w, s, _ := newSpyWorld(t, retry)
@@ -38,6 +39,9 @@ func TestStreamsWithOneResult(t *testing.T) {
 			return nil
 		})
 		s.newStream = func(ctx context.Context, _ *httpfilter.ClientCall, next httpfilter.ClientNext) (grpc.ClientStream, error) {
+			if rand.IntN(8) == 0 {
+				<-ctx.Done()
+			}
 			inner, err := next(ctx)
 			r := &randomStream{ClientStream: inner, end: io.EOF}
 			r.sends.Store(rand.Int32N(10))
