@@ -72,8 +72,8 @@ func wireOverlay(t *testing.T) (path string, packages []string) {
 	return path, packages
 }
 
-// The element of a list costs what the decoder makes of it: a struct, or several. A whole message costs a pointer, because
-// unmarshalling it has a cost of its own.
+// The decoder makes a struct of each element of a list, or several. The element costs at least their size. A whole message costs
+// a pointer, because unmarshalling it has a cost of its own.
 func TestCostsOfElements(t *testing.T) {
 	const head = `version: v1
 resource:

@@ -132,10 +132,10 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	return append(out, e.fill(f.Message, "r", x))
 }
 
-// madeOf is the type whose size an element of a repeated field costs, if the element is smaller: of what the decoder makes of
-// it. If the decoder makes several values, the type is a struct of them. Values of different structs, cases or profiles add up,
-// too, although a decoder may make only one of them. A value that is a part of the element or that a hook makes counts as the
-// element.
+// madeOf is the type of the value that the decoder makes of each element of a repeated field. An element costs at least the
+// size of this type. If the decoder makes several values, the type is a struct of them. Values of different structs, cases or
+// profiles add up, too, although a decoder may make only one of them. A value that is a part of the element or that a hook makes
+// counts as the element.
 func (e *emitter) madeOf(f *protogen.Field) jen.Code {
 	var made []jen.Code
 	for _, s := range e.pkg.All() {

@@ -20,8 +20,8 @@ import (
 )
 
 // TestStreamsWithOneResult expects each stream to have one result, whatever ends it: a filter that fails to send or to receive, a
-// filter that ends the stream, the server, or the context, also before the stream begins. What the program gets and OnFinish must
-// agree.
+// filter that ends the stream, the server, or the context, also before the stream begins. The program and OnFinish
+// must get the same result.
 func TestStreamsWithOneResult(t *testing.T) {
 	for _, retry := range []string{"", `retry_policy { retry_on: "cancelled,unavailable" num_retries { value: 2 } retry_back_off { base_interval { nanos: 1000000 } } }`} {
 		w, s, _ := newSpyWorld(t, retry)
