@@ -55,12 +55,22 @@ func Start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 		initial = append(initial, name+"="+peer)
 		c.nodes = append(c.nodes, &process{config: node{Name: name, Dir: filepath.Join(dir, name), Client: scheme + addrs[2*i+1], Peer: peer, Options: o}})
 	}
-	waits := make([]func() error, 0, o.Nodes)
-	for _, p := range c.nodes { // all at once: a node is ready once a majority runs
+	for _, p := range c.nodes {
 		p.config.Initial = strings.Join(initial, ",")
+	}
+	if err := c.startAll(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// startAll starts all nodes at once: a node is ready once a majority runs. If that fails, it kills all.
+func (c *Cluster) startAll(ctx context.Context) (err error) {
+	waits := make([]func() error, 0, len(c.nodes))
+	for _, p := range c.nodes {
 		wait, err := p.start(ctx)
 		if err != nil {
-			return nil, errors.Join(err, c.Close())
+			return errors.Join(err, c.Close())
 		}
 		waits = append(waits, wait)
 	}
@@ -68,9 +78,9 @@ func Start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 		err = errors.Join(err, wait())
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		err = errors.Join(err, c.Close())
 	}
-	return c, nil
+	return err
 }
 
 // freeAddrs returns addresses of loopback that were free just now.

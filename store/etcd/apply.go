@@ -25,7 +25,8 @@ func (f *follower) list(ctx context.Context, c *clientv3.Client) error {
 
 // apply makes the memory have the resources of a snapshot.
 func (f *follower) apply(ctx context.Context, snap *snapshot) error {
-	other := snap.epoch != f.known.epoch || snap.cluster != f.known.cluster
+	other := f.listed && f.other(&snap.head)
+	snap.fork = f.nextFork(&snap.head, other)
 	var b changes
 	for k := range f.has {
 		_, exists := snap.entries[k]
@@ -34,21 +35,24 @@ func (f *follower) apply(ctx context.Context, snap *snapshot) error {
 		}
 	}
 	for k, e := range snap.entries {
-		if x, ok := f.has[k]; !ok || other || x.revision != e.revision {
+		if x, ok := f.has[k]; !ok || other || x.revision != e.revision || x.digest != digestOf(&e.Resource) {
 			b.puts = append(b.puts, e)
 		}
 	}
 	for _, err := range snap.invalid {
 		f.invalid(ctx, err)
 	}
-	if f.listed && other {
+	if other {
+		f.mu.Lock()
+		f.recent = nil // other daemons must not compare them with those of this history
+		f.mu.Unlock()
 		f.store.options.Logger.WarnContext(ctx, "store has another history; all resources were read again",
 			"cluster", snap.cluster, "epoch", snap.epoch, "puts", len(b.puts), "deletes", len(b.deletes))
 	}
 	if err := f.commit(ctx, &b, snap.head, 1); err != nil {
 		return err
 	}
-	f.known, f.listed, f.relist = snap.head, true, false
+	f.known, f.listed, f.relist, f.forked = snap.head, true, false, false
 	return nil
 }
 
@@ -75,11 +79,16 @@ func (f *follower) applyEvents(ctx context.Context, c *clientv3.Client, events m
 		switch {
 		case key == k.epoch:
 			if next.epoch != "" && (deleted(e) || string(e.Kv.Value) != next.epoch) {
-				return errEpoch
+				return errHistory
 			}
 			next.epoch = string(e.Kv.Value)
 		case key == k.generation:
-			next.generation = e.Kv.ModRevision
+			if next.generation = e.Kv.ModRevision; deleted(e) {
+				return errHistory // no publisher does that
+			}
+			if next.commit, err = parseCommit(e.Kv); err != nil {
+				return err
+			}
 		case strings.HasPrefix(key, k.resources):
 			f.add(ctx, &b, e, inBatch)
 		}
@@ -143,9 +152,15 @@ func (f *follower) invalid(ctx context.Context, err error) {
 	f.store.options.Logger.WarnContext(ctx, "store has an invalid value; the resource stays as it was", "error", err.Error())
 }
 
-// epochOf identifies the history of a head for readers. A backup that is restored has the old epoch in a new
-// cluster.
-func epochOf(h head) string { return h.epoch + "." + strconv.FormatUint(h.cluster, 36) }
+// epochOf identifies the history of a head for readers. A backup that is restored has the old epoch in another
+// cluster, or in another fork.
+func epochOf(h head) string {
+	epoch := h.epoch + "." + strconv.FormatUint(h.cluster, 36)
+	if h.fork != "" {
+		epoch += "." + h.fork
+	}
+	return epoch
+}
 
 // commit applies changes to the memory in one step.
 func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) error {
@@ -173,6 +188,7 @@ func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) er
 		f.sums[r.Type] ^= f.has[r.Key].digest ^ d
 		f.has[r.Key] = has{r.revision, d}
 	}
+	f.anchor = h
 	f.status.Revision, f.status.Epoch, f.status.Resources = h.generation, h.epoch, len(f.has)
 	f.status.Lists += lists
 	f.remember()

@@ -54,7 +54,7 @@ func TestLargeTransactionsTakePrecedenceOverEvents(t *testing.T) {
 	kv := &chunkKV{chunk: &discoveryv3.DeltaDiscoveryResponse{Resources: []*discoveryv3.Resource{w}, RemovedResources: []string{clusterURL + "/gone"}}}
 	events := map[string]*clientv3.Event{
 		s.keys.batch:      {Kv: &mvccpb.KeyValue{Key: []byte(s.keys.batch), Value: []byte(`{"ID": "x"}`), ModRevision: 9}},
-		s.keys.generation: {Kv: &mvccpb.KeyValue{Key: []byte(s.keys.generation), ModRevision: 9}},
+		s.keys.generation: {Kv: &mvccpb.KeyValue{Key: []byte(s.keys.generation), Value: []byte(`{"id": "x"}`), ModRevision: 9}},
 	}
 	for _, e := range []*clientv3.Event{event("changed", "old", 7), event("gone", "old", 8), event("other", "kept", 8)} {
 		events[string(e.Kv.Key)] = e

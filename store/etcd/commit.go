@@ -317,10 +317,8 @@ func (s *Store) commitAt(ctx context.Context, revision int64) (info commitInfo, 
 	if err != nil || len(r.Kvs) == 0 {
 		return info, 0, err
 	}
-	if err := json.Unmarshal(r.Kvs[0].Value, &info); err != nil {
-		return info, 0, fmt.Errorf("etcd: %s at revision %d; must be the JSON of a commit: %w", s.keys.generation, revision, err)
-	}
-	return info, r.Kvs[0].ModRevision, nil
+	info, err = parseCommit(r.Kvs[0])
+	return info, r.Kvs[0].ModRevision, err
 }
 
 // A lease outlives the last resource that expires by leaseMargin. Resources that live longer than maxLease

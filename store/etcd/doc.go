@@ -35,7 +35,8 @@
 // The first session makes the store follow the keys by one watch of one endpoint. Every 500 ms the store
 // checks that it has seen the last commit, by a read that a majority of the nodes confirms. If the
 // check fails, the store continues at the next endpoint without a gap. Resources that were not
-// confirmed for 3 s are stale. Sessions keep them.
+// confirmed for 3 s are stale. Sessions keep them. If the check finds another history than before,
+// such as that of a restored backup, the store reads all resources again.
 //
 // Without a majority of the nodes, a store that has just started reads the resources of any node, and
 // reports them as stale.

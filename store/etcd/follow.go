@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/xdsforge/xdsforge/framework/source"
@@ -25,8 +24,10 @@ type follower struct {
 	known  head // of what was read: its epoch and cluster, and the revision that was reached
 	listed bool
 	relist bool // the watch cannot continue after known.revision
+	forked bool // the store has another history than known
 
 	mu       sync.Mutex
+	anchor   head               // of what the memory has; its revision moves on with each check
 	failures int                // of endpoints, since the last successful check
 	has      map[source.Key]has // the goroutine of run may read it without the mutex
 	status   Status
@@ -115,7 +116,7 @@ func (s *Store) OnReport(f func(source.Rejection)) { s.follow.memory.OnReport(f)
 var (
 	errWatchEnded = errors.New("the watch has ended")
 	errBehind     = errors.New("the watch is behind the last commit")
-	errEpoch      = errors.New("the store has another history")
+	errHistory    = errors.New("the store has another history")
 	errHeld       = errors.New("the store is empty and has no history; the resources are kept until somebody commits")
 )
 
@@ -136,11 +137,8 @@ func (f *follower) run() {
 			return
 		}
 		failures := f.failed(ctx, endpoint, err)
-		if errors.Is(err, rpctypes.ErrCompacted) || errors.Is(err, errEpoch) {
-			f.relist = true
-			if failures == 1 {
-				continue // at the same endpoint, but not for ever
-			}
+		if f.lost(err) && failures == 1 {
+			continue // at the same endpoint, but not for ever
 		}
 		next++
 		f.mu.Lock()
@@ -188,8 +186,10 @@ func (f *follower) use(ctx context.Context, endpoint string) error {
 		}
 		return err
 	}
-	if f.listed && !f.continues(h) {
-		f.relist = true
+	if f.listed && !f.relist {
+		if err := f.verify(ctx, c, h, f.position()); err != nil && !f.lost(err) {
+			return err
+		}
 	}
 	if !f.listed || f.relist {
 		if err := f.list(ctx, c); err != nil {
@@ -208,11 +208,6 @@ func (f *follower) head(ctx context.Context, c *clientv3.Client) (head, error) {
 		return h, explain(f.store.because(err))
 	}
 	return h, nil
-}
-
-// continues reports whether a head belongs to the history that was read.
-func (f *follower) continues(h head) bool {
-	return h.cluster == f.known.cluster && h.revision >= f.known.revision && (h.epoch == f.known.epoch || f.known.epoch == "" && f.known.generation == 0)
 }
 
 // readAny reads the resources from a node that has no majority, or does not know of one.
@@ -238,11 +233,11 @@ func (f *follower) watch(ctx context.Context, c *clientv3.Client) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel(nil)
-	expected := f.known
+	next := f.known.revision + 1
 	group.Go(func() { // Watch waits for the node, too
-		in.drain(c.Watch(clientv3.WithRequireLeader(ctx), k.watched, clientv3.WithRange(k.end), clientv3.WithRev(expected.revision+1)))
+		in.drain(c.Watch(clientv3.WithRequireLeader(ctx), k.watched, clientv3.WithRange(k.end), clientv3.WithRev(next)))
 	})
-	group.Go(func() { cancel(f.check(ctx, c, in, expected)) })
+	group.Go(func() { cancel(f.check(ctx, c, in)) })
 	for {
 		select {
 		case <-ctx.Done():

@@ -11,23 +11,22 @@ import (
 
 // check checks at intervals that the watch has seen the last commit. It returns the reason why the endpoint cannot
 // be used any longer. A watch of a node that is frozen or cut off would be silent.
-func (f *follower) check(ctx context.Context, c *clientv3.Client, in *inbox, expected head) error {
+func (f *follower) check(ctx context.Context, c *clientv3.Client, in *inbox) error {
 	for {
-		start, waiting := time.Now(), f.takeUnconfirmed()
+		start, waiting, at := time.Now(), f.takeUnconfirmed(), f.position()
 		h, err := f.head(ctx, c)
+		if err == nil {
+			err = f.verify(ctx, c, h, at)
+		}
 		if err != nil {
 			releaseAll(waiting)
 			return err
 		}
-		if h.cluster != expected.cluster || h.epoch != expected.epoch && expected.epoch != "" {
-			releaseAll(waiting)
-			return errEpoch
-		}
-		expected.epoch = h.epoch
 		reached := f.await(ctx, h.generation)
 		releaseAll(waiting)
 		if reached {
 			f.fresh(start)
+			f.confirmed(h)
 		} else if !in.reached(h.generation) {
 			return errBehind
 		}

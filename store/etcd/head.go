@@ -20,6 +20,7 @@ type head struct {
 	generation int64 // revision of the last commit; 0: there was none
 	commit     commitInfo
 	batch      *batch // is being copied, or nil
+	fork       string // tells histories with the same epoch and cluster apart; see nextFork
 }
 
 // commitInfo is the value of the generation key.
@@ -56,9 +57,10 @@ func (s *Store) readHead(ctx context.Context, c *clientv3.Client) (head, error) 
 func headOf(h *etcdserverpb.ResponseHeader, responses []*etcdserverpb.ResponseOp) (head, error) {
 	out := head{cluster: h.GetClusterId(), revision: h.GetRevision()}
 	if kv := only(responses[0]); kv != nil {
+		var err error
 		out.generation = kv.ModRevision
-		if err := json.Unmarshal(kv.Value, &out.commit); err != nil {
-			return out, fmt.Errorf("etcd: %s; must be the JSON of a commit: %w", kv.Key, err)
+		if out.commit, err = parseCommit(kv); err != nil {
+			return out, err
 		}
 	}
 	if kv := only(responses[1]); kv != nil {
@@ -72,6 +74,13 @@ func headOf(h *etcdserverpb.ResponseHeader, responses []*etcdserverpb.ResponseOp
 		out.batch = b
 	}
 	return out, nil
+}
+
+func parseCommit(kv *mvccpb.KeyValue) (info commitInfo, err error) {
+	if err := json.Unmarshal(kv.Value, &info); err != nil {
+		return info, fmt.Errorf("etcd: %s at revision %d; must be the JSON of a commit: %w", kv.Key, kv.ModRevision, err)
+	}
+	return info, nil
 }
 
 func parseBatch(kv *mvccpb.KeyValue) (*batch, error) {
