@@ -4,10 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"strings"
 	"time"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+
+	"github.com/xdsforge/xdsforge/internal/versiontext"
 )
 
 // A Key identifies a resource.
@@ -20,7 +21,7 @@ type Key struct {
 type Resource struct {
 	Key
 	// Version identifies the content, and must be equal for equal content only. [Version] makes one
-	// of the content. A text before the last '-', such as a revision, is not compared.
+	// of the content. [SameVersion] compares them.
 	Version string
 	// Body is the encoded message. It is nil if Err is set.
 	Body []byte
@@ -66,12 +67,10 @@ func Version(r *Resource) string {
 			Text    string
 		}{r.Body, r.Aliases, r.TTL, r.Err.GetCode(), r.Err.GetMessage()}) // always encodes
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return hex.EncodeToString(h.Sum(nil)[:versiontext.Digits/2])
 }
 
-// SameVersion reports whether two versions identify the same content: their texts after the last
-// '-' are equal and not empty.
-func SameVersion(a, b string) bool {
-	a, b = a[strings.LastIndexByte(a, '-')+1:], b[strings.LastIndexByte(b, '-')+1:]
-	return a == b && a != ""
-}
+// SameVersion reports whether two versions identify the same content. Versions that [Version] and the
+// stores of this module write are compared by their digest, without the revision before it. Others are
+// compared as a whole. An empty version identifies nothing.
+func SameVersion(a, b string) bool { return versiontext.Same(a, b) }

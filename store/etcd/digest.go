@@ -1,11 +1,10 @@
 package etcd
 
 import (
-	"strings"
-
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/versiontext"
 )
 
 // A Digest identifies the resources that a store has read. Two processes with equal epochs and revisions and
@@ -37,6 +36,6 @@ func digestOf(r *source.Resource) uint64 {
 	h := xxhash.New()
 	_, _ = h.WriteString(r.Name)
 	_, _ = h.WriteString("\x00")
-	_, _ = h.WriteString(r.Version[strings.LastIndexByte(r.Version, '-')+1:])
+	_, _ = h.WriteString(versiontext.Digest(r.Version))
 	return h.Sum64()
 }

@@ -199,3 +199,28 @@ func TestClosedStore(t *testing.T) {
 		t.Errorf("open after Close: %v; want ErrClosed", err)
 	}
 }
+
+// The version in the store is the digest of the content, whatever version the program chose. Dates with equal ends are not
+// the same version.
+func TestVersionsOfPrograms(t *testing.T) {
+	decoded := func(version, body string) source.Resource {
+		r := source.Resource{Key: source.Key{Type: clusterURL, Name: "a"}, Version: version, Body: []byte(body)}
+		w, err := wrap(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := unwrap(r.Key, w, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Resource
+	}
+	last, next := decoded("2025-11-27", "1"), decoded("2026-11-27", "2")
+	if source.SameVersion(last.Version, next.Version) || digestOf(&last) == digestOf(&next) {
+		t.Errorf("versions = %q and %q of different contents; want different digests", last.Version, next.Version)
+	}
+	plain := decoded("", "1")
+	if !source.SameVersion(last.Version, plain.Version) || plain.Version != "14-"+source.Version(&plain) {
+		t.Errorf("versions = %q and %q of equal contents; want the revision and the digest", last.Version, plain.Version)
+	}
+}

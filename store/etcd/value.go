@@ -3,7 +3,6 @@ package etcd
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/versiontext"
 )
 
 // The names of typed_filter_metadata in the value of a resource.
@@ -110,11 +110,11 @@ func unwrap(k source.Key, w *discoveryv3.Resource, revision int64) (entry, error
 		}
 	}
 	e.Aliases, e.TTL = w.GetAliases(), w.GetTtl().AsDuration()
-	version := w.GetVersion()
-	if version == "" {
-		version = source.Version(&e.Resource)
+	digest := versiontext.Digest(w.GetVersion())
+	if digest == "" { // absent, or a text of the program
+		digest = source.Version(&e.Resource)
 	}
-	e.Version = strconv.FormatInt(e.revision, 36) + "-" + version[strings.LastIndexByte(version, '-')+1:]
+	e.Version = strconv.FormatInt(e.revision, 36) + "-" + digest
 	if err := new(source.Tx).Put(e.Resource).Check(); err != nil {
 		return e, err
 	}
