@@ -52,6 +52,13 @@ func TestHostileClients(t *testing.T) {
 			return subscribe(s, names(i*100, 100, 8192)...) // 8 kB names
 		}},
 		"Limits.NameBytes": {serve.Limits{}, func(s deltaStream, _ int) error { return subscribe(s, names(0, 1, 8193)...) }},
+		"Limits.Collections": {serve.Limits{}, func(s deltaStream, i int) error {
+			list := names(i*1000, 1000, 8)
+			for j := range list {
+				list[j] = "xdstp://a/envoy.config.cluster.v3.Cluster/" + list[j] + "/*"
+			}
+			return subscribe(s, list...)
+		}},
 		"Limits.Types": {serve.Limits{Types: 1}, func(s deltaStream, i int) error {
 			return s.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: []string{clusterURL, strings.Replace(clusterURL, "cluster.v3.Cluster", "listener.v3.Listener", 1)}[i%2]})
 		}},

@@ -22,10 +22,11 @@ type Limits struct {
 	Requests     int // requests of a stream a second. The first 10 seconds may be used at once. Default 1,000.
 	Bytes        int // bytes of requests of a stream a second, as above. Default 8 MiB.
 
-	Types      int // types of a stream. Default 100.
-	Names      int // subscriptions of a stream, of all types. Default 100,000.
-	NameBytes  int // length of a name, also of one in a load report. Default 8192.
-	TotalBytes int // sum of the lengths of all names of a stream. Default 16 MiB.
+	Types       int // types of a stream. Default 100.
+	Names       int // subscriptions of a stream, of all types. Default 100,000.
+	Collections int // subscriptions of a stream to collections (globs and wildcards), of all types. Default 10,000.
+	NameBytes   int // length of a name, also of one in a load report. Default 8192.
+	TotalBytes  int // sum of the lengths of all names of a stream. Default 16 MiB.
 
 	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.
 	ClientBytes int // sum of the lengths of all names of a client. Default 256 MiB.
@@ -53,6 +54,7 @@ func (l Limits) withDefaults() (Limits, error) {
 		{"Bytes", &l.Bytes, 8 << 20},
 		{"Types", &l.Types, 100},
 		{"Names", &l.Names, 100_000},
+		{"Collections", &l.Collections, 10_000},
 		{"NameBytes", &l.NameBytes, 8192},
 		{"TotalBytes", &l.TotalBytes, 16 << 20},
 		{"ClientNames", &l.ClientNames, 2_000_000},
@@ -71,7 +73,7 @@ func (l Limits) withDefaults() (Limits, error) {
 }
 
 func (l *Limits) core() adsserver.Limits {
-	return adsserver.Limits{Names: l.Names, NameBytes: l.NameBytes, TotalBytes: l.TotalBytes, Types: l.Types, ResponseBytes: l.ResponseBytes}
+	return adsserver.Limits{Names: l.Names, Collections: l.Collections, NameBytes: l.NameBytes, TotalBytes: l.TotalBytes, Types: l.Types, ResponseBytes: l.ResponseBytes}
 }
 
 // An account has the streams and names of one client.

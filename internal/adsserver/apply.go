@@ -162,8 +162,8 @@ func (c *Core) complete(f *feed, k *kind, name string) {
 		return
 	}
 	l.complete = true
-	for s := range l.streams {
-		s.learned(l)
+	for s, p := range l.streams {
+		s.learned(p)
 	}
 }
 

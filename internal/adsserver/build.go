@@ -1,6 +1,10 @@
 package adsserver
 
-import "slices"
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // buildPuts returns a response with new and changed resources, or nil.
 func (s *substream) buildPuts() [][]byte {
@@ -58,7 +62,7 @@ func (s *substream) appendRemoved(names []string) (b []byte) {
 			s.gone = true
 			break
 		}
-		b = appendString(b, deltaRemoved, n)
+		b = protowire.AppendString(appendTag(b, deltaRemoved), n) // also an empty one
 	}
 	return b
 }

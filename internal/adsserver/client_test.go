@@ -19,13 +19,14 @@ import (
 
 // A naive is a simple ADS client, for one stream after the other.
 type naive struct {
-	t      testing.TB
-	core   *Core
-	delta  bool
-	stream *Stream
-	types  map[string]*naiveType
-	log    []string
-	older  func(name, had, body string) // called with each resource that replaces another one, if it is not nil
+	t        testing.TB
+	core     *Core
+	delta    bool
+	stream   *Stream
+	types    map[string]*naiveType
+	log      []string
+	measured int                          // bytes of the last response
+	older    func(name, had, body string) // called with each resource that replaces another one, if it is not nil
 }
 
 // A naiveType is what a client knows of one type.
@@ -188,6 +189,7 @@ func (n *naive) next(problem string) bool {
 		return false
 	}
 	raw := slices.Concat(pieces...)
+	n.measured = len(raw)
 	if n.delta {
 		r := new(discoveryv3.DeltaDiscoveryResponse)
 		if err := proto.Unmarshal(raw, r); err != nil {

@@ -56,7 +56,7 @@ func (c *Core) Clients() []Client {
 
 func (s *substream) state() ClientType {
 	t := ClientType{
-		URL: s.kind.url, Names: s.size(), Refused: len(s.refused), Sent: s.sent, Last: s.nonce, Accepted: s.acked,
+		URL: s.kind.url, Names: s.size(), Refused: len(s.refused) - s.pardons, Sent: s.sent, Last: s.nonce, Accepted: s.acked,
 		Rejected: s.rejected, Reason: s.reason, UpToDate: s.lacks() == "",
 		Version: s.version, AcceptedVersion: s.accepted, RejectedVersion: s.rejects,
 	}

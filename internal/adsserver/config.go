@@ -58,6 +58,7 @@ type Limits struct {
 	Names         int // subscriptions of a stream, of all types. Default 100,000.
 	NameBytes     int // length of a name. Default 8192, the limit of xdstp names.
 	TotalBytes    int // sum of the lengths of all names of a stream. Default 16 MiB.
+	Collections   int // subscriptions of a stream to collections, of all types. Default 10,000.
 	Types         int // types of a stream. Default 100.
 	ResponseBytes int // of a response of the delta protocol with several resources or removals. Default 4 MiB minus 64 kB.
 }
@@ -71,6 +72,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Names, 100_000)
 	set(&l.NameBytes, 8192)
 	set(&l.TotalBytes, 16<<20)
+	set(&l.Collections, 10_000)
 	set(&l.Types, 100)
 	set(&l.ResponseBytes, 4<<20-64<<10) // a gRPC client accepts 4 MiB by default
 	return l

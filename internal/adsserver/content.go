@@ -21,7 +21,8 @@ type content struct {
 	expires time.Time
 	ttl     time.Duration
 	err     *rpcstatus.Status
-	due     int64 // time of the next event in timers, in ns since 1970
+	batch   uint64 // the last batch of the core that has it
+	due     int64  // time of the next event in timers, in ns since 1970
 
 	delta []byte // as a field of a DeltaDiscoveryResponse
 	whole []byte // as a field of a DiscoveryResponse

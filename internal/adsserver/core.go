@@ -33,6 +33,7 @@ type Core struct {
 	stamps  uint64        // of contents
 	touched []*Stream     // by the current event
 	batch   []*content    // of the response that is built
+	batches uint64        // so far
 	changed chan struct{} // closed and replaced when the state of a feed changes
 	timers  timers
 	seed    maphash.Seed

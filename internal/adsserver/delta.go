@@ -80,7 +80,7 @@ func (s *substream) disclaim() {
 
 // subscribesTo reports whether the client subscribes to a collection.
 func (s *substream) subscribesTo(collection string) bool {
-	return slices.ContainsFunc(s.lists, func(l listSub) bool { return l.list.name == collection })
+	return s.listOf(collection) != nil
 }
 
 // holds reports whether the client has a content from an earlier stream.
@@ -109,7 +109,7 @@ func (s *substream) has(p *sub, x *content) {
 // changes returns the batch of new and changed resources, up to the limit of a response. Entries
 // without content stay dirty.
 func (s *substream) changes() (batch []*content) {
-	batch = s.stream.core.batch[:0]
+	batch = s.stream.core.newBatch()
 	limit, size := s.stream.core.config.Limits.ResponseBytes, 0
 	delta := s.stream.delta
 	s.sortDirty()
@@ -141,7 +141,7 @@ func (s *substream) changes() (batch []*content) {
 		}
 		delete(s.initial, x.name) // not before: a resource that waits for the next response may be removed first
 		s.has(p, x)
-		batch = appendOnce(batch, x)
+		batch = s.stream.core.appendOnce(batch, x)
 	}
 	if len(rest) == 0 {
 		s.dirty = shrink(s.dirty)
@@ -222,8 +222,7 @@ func (s *substream) forgotten() (names []string) {
 // collection (xRFC TP1). It also returns the wildcard if that is empty, which only an empty response
 // can say.
 func (s *substream) emptyLists() (names []string, wildcard *listSub) {
-	for i := range s.lists {
-		p := &s.lists[i]
+	for _, p := range s.lists {
 		if p.told || !p.list.complete {
 			continue
 		}

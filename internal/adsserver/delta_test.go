@@ -81,7 +81,7 @@ func TestLimitsOfInitialVersions(t *testing.T) {
 			synctest.Wait()
 			n.read()
 			c.config.Limits = test.limits
-			c.config.Limits.Types = 1
+			c.config.Limits.Types, c.config.Limits.Collections = 1, 1
 			for name := range n.of(clusterURL).version {
 				n.of(clusterURL).again[name] = true
 			}

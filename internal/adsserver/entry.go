@@ -41,7 +41,7 @@ type collection struct {
 	name     string
 	feed     *feed
 	members  []*entry
-	streams  map[*substream]struct{}
+	streams  map[*substream]*listSub
 	complete bool
 }
 
@@ -131,6 +131,9 @@ func (c *Core) entryOf(k *kind, name string) *entry {
 	}
 	c.ids++
 	e := &entry{name: name, id: c.ids, feed: c.route(name)}
+	if name == source.Everything {
+		e.feed = nil // no resource has this name, and the interest would be one in all resources
+	}
 	e.known = e.feed == nil
 	k.entries[name] = e
 	e.collection = c.collectionOf(k, collectionName(name), e.feed)

@@ -1,7 +1,6 @@
 package adsserver
 
 import (
-	"maps"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -11,9 +10,18 @@ import (
 // refusal is the text of the error for a name without permission (xRFC TP3).
 const refusal = "the client has no permission to subscribe to this type and authority"
 
+// A refusal is the state of a name without permission.
+type refusalState uint8
+
+const (
+	untold   refusalState = 1 + iota // in substream.untold
+	told                             // the client has the error
+	pardoned                         // still in substream.untold, but the client has unsubscribed
+)
+
 // refuse reports whether the client may not subscribe to a name. It notes the error for the client. The
 // earlier refusals are those of the last state-of-the-world request: a client gets an error once.
-func (s *substream) refuse(name string, earlier map[string]bool) bool {
+func (s *substream) refuse(name string, earlier map[string]refusalState) bool {
 	if s.stream.allow == nil {
 		return false
 	}
@@ -21,28 +29,39 @@ func (s *substream) refuse(name string, earlier map[string]bool) bool {
 	if s.stream.allow(s.kind.url, name) {
 		return false
 	}
-	if _, known := s.refused[name]; !known {
+	before := s.refused[name]
+	if before == 0 || before == pardoned {
 		s.stream.count(1, name)
 	}
 	if s.refused == nil {
-		s.refused = make(map[string]bool)
+		s.refused = make(map[string]refusalState)
 	}
-	s.refused[name] = earlier[name]
-	if !earlier[name] {
-		s.lag()
-		s.untold = true
-		s.stream.touch()
+	if earlier[name] == told {
+		s.refused[name] = told
+		return true
 	}
+	s.lag()
+	s.refused[name] = untold
+	switch before {
+	case 0, told:
+		s.untold = append(s.untold, name)
+	case pardoned:
+		s.pardons--
+	case untold:
+	}
+	s.stream.touch()
 	return true
 }
 
 // takeRefused removes and returns all refusals.
-func (s *substream) takeRefused() map[string]bool {
+func (s *substream) takeRefused() map[string]refusalState {
 	refused := s.refused
-	for name := range refused {
-		s.stream.count(-1, name)
+	for name, state := range refused {
+		if state != pardoned {
+			s.stream.count(-1, name)
+		}
 	}
-	s.refused, s.untold = nil, false
+	s.refused, s.untold, s.pardons = nil, nil, 0
 	return refused
 }
 
@@ -52,27 +71,63 @@ func (s *substream) forgive(name string) {
 		return
 	}
 	name = canonical(name)
-	if _, ok := s.refused[name]; ok {
+	switch s.refused[name] {
+	case told:
 		s.stream.count(-1, name)
 		delete(s.refused, name)
+	case untold:
+		s.stream.count(-1, name)
+		s.refused[name] = pardoned
+		s.pardons++
+		if s.pardons > len(s.untold)/2 { // a client that does not read must not make it grow
+			s.untold = slices.DeleteFunc(s.untold, s.settle)
+		}
+	case pardoned:
 	}
 }
 
-// buildRefusals returns a response with the errors of refused names, or nil. A state-of-the-world
-// response of a complete type has all other resources, too.
+// settle reports whether the client does not have to be told of a refusal in untold. It forgets a pardoned one.
+func (s *substream) settle(name string) bool {
+	if s.refused[name] == pardoned {
+		delete(s.refused, name)
+		s.pardons--
+		return true
+	}
+	return false
+}
+
+// owes reports whether the client has to be told of refusals.
+func (s *substream) owes() bool { return len(s.untold) > s.pardons }
+
+// buildRefusals returns a response with the errors of refused names. A state-of-the-world response of a
+// complete type has all other resources, too.
 func (s *substream) buildRefusals() [][]byte {
 	if !s.stream.delta && s.kind.Complete {
 		return s.buildWhole()
 	}
-	if !slices.Contains(slices.Collect(maps.Values(s.refused)), false) {
-		s.untold = false
-		return nil
-	}
 	return s.finish(nil, nil)
 }
 
-// appendRefusals appends the errors that the client was not told.
-func (s *substream) appendRefusals(b []byte) []byte {
+// leastShare is the part of the limit of a response that its refusals may use in any case. A state-of-the-world
+// response must have all resources, and may exceed the limit without them.
+const leastShare = 8
+
+// room returns how many bytes of refusals a response with these pieces may have.
+func (s *substream) room(pieces [][]byte) int {
+	limit := s.stream.core.config.Limits.ResponseBytes
+	left := limit
+	for _, p := range pieces {
+		left -= len(p)
+	}
+	if !s.stream.delta && s.kind.Complete {
+		left = max(left, limit/leastShare)
+	}
+	return left
+}
+
+// appendRefusals appends the errors that the client was not told, as far as there is room. The others are in
+// later responses. A response without resources has at least one, as has one with all resources.
+func (s *substream) appendRefusals(b []byte, room int) []byte {
 	number := protowire.Number(responseErrors)
 	if s.stream.delta {
 		number = deltaErrors
@@ -80,16 +135,22 @@ func (s *substream) appendRefusals(b []byte) []byte {
 	var detail []byte
 	detail = protowire.AppendVarint(protowire.AppendTag(detail, statusCode, protowire.VarintType), uint64(codes.PermissionDenied))
 	detail = appendString(detail, statusMessage, refusal)
-	for _, name := range slices.Sorted(maps.Keys(s.refused)) {
-		if s.refused[name] {
+	one := room == s.stream.core.config.Limits.ResponseBytes || !s.stream.delta && s.kind.Complete
+	for i, name := range s.untold {
+		if s.settle(name) {
 			continue
 		}
-		s.refused[name] = true
+		before := len(b)
 		var e []byte
 		e = protowire.AppendBytes(appendTag(e, errorName), appendString(nil, 1, name))
 		e = protowire.AppendBytes(appendTag(e, errorDetail), detail)
 		b = protowire.AppendBytes(appendTag(b, number), e)
+		if len(b) > room && (before > 0 || !one) {
+			s.untold = s.untold[i:]
+			return b[:before]
+		}
+		s.refused[name] = told
 	}
-	s.untold = false
+	s.untold = nil
 	return b
 }

@@ -60,12 +60,19 @@ func (r *request) decode(b []byte, delta bool) error {
 	for _, list := range [][][]byte{r.names, r.unsubscribe, {r.url, r.nonce, r.version}} {
 		for _, s := range list {
 			if !utf8.Valid(s) {
-				return fmt.Errorf("%w: a string is not UTF-8", ErrMalformed)
+				return errText
 			}
+		}
+	}
+	for _, pair := range r.initial {
+		if !utf8.Valid(pair[0]) || !utf8.Valid(pair[1]) {
+			return errText
 		}
 	}
 	return nil
 }
+
+var errText = fmt.Errorf("%w: a string is not UTF-8", ErrMalformed)
 
 func (r *request) setWhole(number protowire.Number, v []byte) error {
 	switch number { //nolint:exhaustive // a message has few fields

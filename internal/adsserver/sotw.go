@@ -1,7 +1,7 @@
 package adsserver
 
 import (
-	"slices"
+	"bytes"
 
 	"github.com/xdsforge/xdsforge/framework/source"
 )
@@ -36,11 +36,9 @@ func (s *substream) sotwRequest(r *request) error {
 // named subscribes to a name, or marks the subscription that exists.
 func (s *substream) named(name string) {
 	if isCollection(name) {
-		for i := range s.lists {
-			if s.lists[i].list.name == name {
-				s.lists[i].named = true
-				return
-			}
+		if l := s.listOf(canonical(name)); l != nil {
+			l.named = true
+			return
 		}
 	}
 	if e := s.kind.entries[name]; e != nil {
@@ -62,10 +60,10 @@ func (s *substream) sweep() {
 		p.flags &^= named
 	}
 	for i := len(s.lists) - 1; i >= 0; i-- {
-		if !s.lists[i].named {
-			s.dropList(i)
+		if l := s.lists[i]; !l.named {
+			s.dropList(l) // moves one that was visited
 		} else {
-			s.lists[i].named = false
+			l.named = false
 		}
 	}
 	s.compact()
@@ -77,10 +75,17 @@ func (s *substream) checkNames(names [][]byte) error {
 	if len(names) > limits.Names {
 		return &LimitError{Limit: "names", Value: len(names), Max: limits.Names, Option: "Limits.Names"}
 	}
+	collections := 0
 	for _, n := range names {
 		if len(n) > limits.NameBytes {
 			return &LimitError{Limit: "length of a name", Value: len(n), Max: limits.NameBytes, Option: "Limits.NameBytes"}
 		}
+		if bytes.HasPrefix(n, []byte("xdstp:")) && isCollection(string(n)) {
+			collections++
+		}
+	}
+	if collections > limits.Collections {
+		return &LimitError{Limit: "collections", Value: collections, Max: limits.Collections, Option: "Limits.Collections"}
 	}
 	return nil
 }
@@ -91,6 +96,8 @@ func (s *substream) checkCount() error {
 	switch {
 	case st.names > limits.Names:
 		return &LimitError{Limit: "names", Value: st.names, Max: limits.Names, Option: "Limits.Names"}
+	case st.collections > limits.Collections:
+		return &LimitError{Limit: "collections", Value: st.collections, Max: limits.Collections, Option: "Limits.Collections"}
 	case st.nameBytes > limits.TotalBytes:
 		return &LimitError{Limit: "bytes of all names", Value: st.nameBytes, Max: limits.TotalBytes, Option: "Limits.TotalBytes"}
 	}
@@ -104,7 +111,7 @@ func (s *substream) whole() (batch []*content, ok bool) {
 	if s.waiting > 0 {
 		return nil, false
 	}
-	batch = s.stream.core.batch[:0]
+	batch = s.stream.core.newBatch()
 	ended := false
 	for i := range s.subs {
 		p := &s.subs[i]
@@ -119,24 +126,31 @@ func (s *substream) whole() (batch []*content, ok bool) {
 			continue
 		}
 		p.stamp = x.stamp
-		batch = appendOnce(batch, x)
+		batch = s.stream.core.appendOnce(batch, x)
 	}
 	if ended {
 		s.compact()
 	}
-	for i := range s.lists {
-		s.lists[i].told = true
+	for _, l := range s.lists {
+		l.told = true
 	}
 	s.dirty, s.beats = shrink(s.dirty), nil
 	s.puts, s.gone = false, false
 	return batch, true
 }
 
-// appendOnce appends a content unless it is there under another alias.
-func appendOnce(batch []*content, x *content) []*content {
-	if len(x.aliases) > 0 && slices.Contains(batch, x) {
+// newBatch starts the batch of a response.
+func (c *Core) newBatch() []*content {
+	c.batches++
+	return c.batch[:0]
+}
+
+// appendOnce appends a content unless it is in the batch under another alias.
+func (c *Core) appendOnce(batch []*content, x *content) []*content {
+	if x.batch == c.batches {
 		return batch
 	}
+	x.batch = c.batches
 	return append(batch, x)
 }
 

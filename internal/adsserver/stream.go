@@ -37,6 +37,7 @@ type Stream struct {
 	kinds   []*substream // in the order of their ranks
 
 	names, nameBytes     int // subscriptions, and the bytes of their names
+	collections          int // subscriptions to collections
 	charged, chargedSize int // the part that the budget has
 }
 
@@ -247,7 +248,7 @@ func (st *Stream) build() [][]byte {
 		}
 	}
 	for _, s := range st.kinds {
-		if s.untold {
+		if s.owes() {
 			if pieces := s.buildRefusals(); pieces != nil {
 				return pieces
 			}
@@ -280,8 +281,8 @@ func (s *substream) finish(pieces [][]byte, batch []*content) [][]byte {
 	s.kind.counts.Responses++
 	s.version = st.core.version()
 	b := make([]byte, 0, len(s.kind.url)+len(s.version)+32)
-	if s.untold {
-		b = s.appendRefusals(b)
+	if s.owes() {
+		b = s.appendRefusals(b, s.room(pieces))
 	}
 	b = appendString(b, responseTypeURL, s.kind.url)
 	b = protowire.AppendString(appendTag(b, responseVersion), s.version)

@@ -10,20 +10,22 @@ type substream struct {
 	stream *Stream
 	kind   *kind
 
-	subs     []sub             // ordered by the ids of their entries
-	adds     []sub             // to be merged into subs
-	lists    []listSub         // subscribed collections
-	dirty    []*entry          // that may have something to send, in any order
-	beats    []*entry          // with a heartbeat to send
-	owed     []string          // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
-	waiting  int               // subscriptions of which not everything is known
-	puts     bool              // dirty may have an entry with content
-	gone     bool              // dirty may have an entry without content, or a list is not answered
-	explicit bool              // state of the world: a request had names
-	names    uint64            // state of the world: digest of the names of the last request
-	initial  map[string]string // delta: versions that the client has from an earlier stream
-	refused  map[string]bool   // names without permission; true: the client was told
-	untold   bool              // refused has a name that the client was not told
+	subs     []sub                   // ordered by the ids of their entries
+	adds     []sub                   // to be merged into subs
+	lists    []*listSub              // subscribed collections
+	dirty    []*entry                // that may have something to send, in any order
+	beats    []*entry                // with a heartbeat to send
+	owed     []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
+	waiting  int                     // subscriptions of which not everything is known
+	puts     bool                    // dirty may have an entry with content
+	left     bool                    // the client has unsubscribed from a collection whose members are still in subs
+	gone     bool                    // dirty may have an entry without content, or a list is not answered
+	explicit bool                    // state of the world: a request had names
+	names    uint64                  // state of the world: digest of the names of the last request
+	initial  map[string]string       // delta: versions that the client has from an earlier stream
+	refused  map[string]refusalState // names without permission
+	untold   []string                // names in refused of which the client was not told, and pardoned ones
+	pardons  int                     // pardoned names in untold
 
 	behind   int64      // since when the client lacks the newest resources, in ns since 1970; 0: it has them
 	version  string     // of the last response
@@ -62,6 +64,7 @@ func (f flags) has(g flags) bool { return f&g != 0 }
 // A listSub is a subscription to a collection.
 type listSub struct {
 	list  *collection
+	place int  // in the lists of the substream
 	waits bool // counted in waiting
 	told  bool // answered, if it had no members
 	named bool // mark of sotwRequest
@@ -201,7 +204,7 @@ func (s *substream) join(e *entry) {
 // it is told of its removal.
 func (s *substream) inherit(p *sub) {
 	x := p.entry.content
-	if x == nil || len(x.aliases) == 0 || !s.stream.delta {
+	if x == nil || len(x.aliases) == 0 || !s.stream.delta || s.sent == 0 {
 		return
 	}
 	for _, name := range append([]string{x.name}, x.aliases...) {
@@ -228,21 +231,24 @@ func (s *substream) subscribe(name string, f flags) {
 		s.add(e, f|byName)
 		return
 	}
-	if slices.ContainsFunc(s.lists, func(l listSub) bool { return l.list.name == name }) {
-		s.again(name)
+	name = canonical(name)
+	if l := s.listOf(name); l != nil {
+		s.again(l)
 		return
 	}
 	l := c.collectionOf(k, name, c.route(name))
 	if l.streams == nil {
-		l.streams = make(map[*substream]struct{})
+		l.streams = make(map[*substream]*listSub)
 	}
 	if len(l.streams) == 0 {
 		l.complete = l.feed == nil
 		l.feed.want(k, name, add)
 	}
-	l.streams[s] = struct{}{}
+	p := &listSub{list: l, place: len(s.lists), waits: !l.complete, named: f.has(named)}
+	l.streams[s] = p
 	s.stream.count(1, name)
-	s.lists = append(s.lists, listSub{list: l, waits: !l.complete, named: f.has(named)})
+	s.stream.collections++
+	s.lists = append(s.lists, p)
 	if !l.complete {
 		s.waiting++
 	}
@@ -256,18 +262,22 @@ func (s *substream) subscribe(name string, f flags) {
 }
 
 // again answers a subscription to a collection that the stream subscribes to already.
-func (s *substream) again(name string) {
-	for i := range s.lists {
-		if l := &s.lists[i]; l.list.name == name {
-			l.told, s.gone = false, true
-			s.stream.touch()
-			for _, e := range l.list.members {
-				if e.content != nil {
-					s.add(e, member|resend)
-				}
-			}
+func (s *substream) again(l *listSub) {
+	l.told, s.gone = false, true
+	s.stream.touch()
+	for _, e := range l.list.members {
+		if e.content != nil {
+			s.add(e, member|resend)
 		}
 	}
+}
+
+// listOf returns the subscription to a collection, or nil.
+func (s *substream) listOf(name string) *listSub {
+	if l := s.kind.collections[name]; l != nil {
+		return l.streams[s]
+	}
+	return nil
 }
 
 // resolve records that everything about a name is known.
@@ -279,13 +289,11 @@ func (s *substream) resolve(e *entry) {
 }
 
 // learned records that everything about a collection is known.
-func (s *substream) learned(l *collection) {
-	for i := range s.lists {
-		if p := &s.lists[i]; p.list == l && p.waits {
-			p.waits, s.gone = false, true
-			s.waiting--
-			s.stream.touch()
-		}
+func (s *substream) learned(p *listSub) {
+	if p.waits {
+		p.waits, s.gone = false, true
+		s.waiting--
+		s.stream.touch()
 	}
 	if len(s.dirty) > 0 {
 		s.puts = true // a state-of-the-world response may have waited
@@ -296,11 +304,8 @@ func (s *substream) learned(l *collection) {
 func (s *substream) unsubscribe(name string) {
 	name = canonical(name)
 	if isCollection(name) {
-		for i := range s.lists {
-			if s.lists[i].list.name == name {
-				s.dropList(i)
-				return
-			}
+		if l := s.listOf(name); l != nil {
+			s.dropList(l)
 		}
 		return
 	}
@@ -357,22 +362,20 @@ func (s *substream) drop(p *sub) {
 	s.stream.core.release(s.kind, p.entry)
 }
 
-// dropList ends the subscription to a collection.
-func (s *substream) dropList(i int) {
-	l := s.lists[i]
-	s.lists = slices.Delete(s.lists, i, i+1)
+// dropList ends the subscription to a collection. compact must follow: it drops the members.
+func (s *substream) dropList(l *listSub) {
+	last := len(s.lists) - 1
+	moved := s.lists[last]
+	s.lists[l.place], moved.place = moved, l.place
+	s.lists[last] = nil
+	s.lists = s.lists[:last]
 	s.stream.count(-1, l.list.name)
+	s.stream.collections--
 	if l.waits {
 		s.waiting--
 	}
 	s.leaveList(l.list)
-	for j := range s.subs {
-		if p := &s.subs[j]; p.entry.collection == l.list && p.flags.has(member) {
-			if p.flags &^= member; !p.flags.has(byName) {
-				s.drop(p)
-			}
-		}
-	}
+	s.left = true
 }
 
 func (s *substream) leaveList(l *collection) {
@@ -384,8 +387,25 @@ func (s *substream) leaveList(l *collection) {
 	s.stream.core.dropCollection(s.kind, l)
 }
 
+// dropMembers drops the members of all collections from which the client has unsubscribed.
+func (s *substream) dropMembers() {
+	s.left = false
+	for i := range s.subs {
+		p := &s.subs[i]
+		if !p.flags.has(member) || p.entry.collection.streams[s] != nil {
+			continue
+		}
+		if p.flags &^= member; !p.flags.has(byName) {
+			s.drop(p)
+		}
+	}
+}
+
 // compact removes ended subscriptions.
 func (s *substream) compact() {
+	if s.left {
+		s.dropMembers()
+	}
 	s.subs = slices.DeleteFunc(s.subs, func(p sub) bool { return p.flags == 0 })
 	if cap(s.subs) > 64 && len(s.subs) < cap(s.subs)/4 {
 		s.subs = slices.Clone(s.subs)
@@ -397,6 +417,7 @@ func (s *substream) leave() {
 	for _, l := range s.lists {
 		s.leaveList(l.list)
 	}
+	s.stream.collections -= len(s.lists)
 	s.lists = nil
 	for i := range s.subs {
 		p := &s.subs[i]
@@ -410,7 +431,7 @@ func (s *substream) leave() {
 		}
 		s.drop(p)
 	}
-	s.subs, s.adds, s.dirty, s.beats, s.initial, s.last, s.refused = nil, nil, nil, nil, nil, nil, nil
+	s.subs, s.adds, s.dirty, s.beats, s.initial, s.last, s.refused, s.untold = nil, nil, nil, nil, nil, nil, nil, nil
 	s.puts, s.gone = false, false
 	s.stream.core.leave(s.kind)
 }
