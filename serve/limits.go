@@ -28,8 +28,13 @@ type Limits struct {
 	NameBytes   int // length of a name, also of one in a load report. Default 8192.
 	TotalBytes  int // sum of the lengths of all names of a stream. Default 16 MiB.
 
+	// InitialVersions is the number of initial_resource_versions of a stream and type, and InitialBytes the memory that
+	// they may need until they are compared: the lengths of their names and versions, and about 12 bytes for each.
+	// Defaults 500,000 and 64 MiB. Their request must fit into RequestBytes, too.
+	InitialVersions, InitialBytes int
+
 	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.
-	ClientBytes int // sum of the lengths of all names of a client. Default 256 MiB.
+	ClientBytes int // sum of the lengths of all names of a client, and of the memory of its initial versions. Default 256 MiB.
 
 	// ResponseBytes is the size from which the server divides responses of the delta protocol. A
 	// larger resource is sent alone. Responses in state of the world cannot be divided. Default: 4 MiB
@@ -57,6 +62,8 @@ func (l Limits) withDefaults() (Limits, error) {
 		{"Collections", &l.Collections, 10_000},
 		{"NameBytes", &l.NameBytes, 8192},
 		{"TotalBytes", &l.TotalBytes, 16 << 20},
+		{"InitialVersions", &l.InitialVersions, 500_000},
+		{"InitialBytes", &l.InitialBytes, 64 << 20},
 		{"ClientNames", &l.ClientNames, 2_000_000},
 		{"ClientBytes", &l.ClientBytes, 256 << 20},
 		{"ResponseBytes", &l.ResponseBytes, 4<<20 - 64<<10},
@@ -73,7 +80,10 @@ func (l Limits) withDefaults() (Limits, error) {
 }
 
 func (l *Limits) core() adsserver.Limits {
-	return adsserver.Limits{Names: l.Names, Collections: l.Collections, NameBytes: l.NameBytes, TotalBytes: l.TotalBytes, Types: l.Types, ResponseBytes: l.ResponseBytes}
+	return adsserver.Limits{
+		Names: l.Names, Collections: l.Collections, NameBytes: l.NameBytes, TotalBytes: l.TotalBytes, Types: l.Types,
+		InitialVersions: l.InitialVersions, InitialBytes: l.InitialBytes, ResponseBytes: l.ResponseBytes,
+	}
 }
 
 // An account has the streams and names of one client.

@@ -28,18 +28,6 @@ type mark struct {
 	revision uint64
 }
 
-// of notes the version of a resource that the client has. A version has the form REVISION-DIGEST if the
-// source counts revisions.
-func (b *behind) of(c *Core, name, version string) {
-	text, _, ok := strings.Cut(version, "-")
-	if !ok {
-		return
-	}
-	if revision, err := strconv.ParseUint(text, 36, 63); err == nil {
-		b.add(c.route(name), "", revision)
-	}
-}
-
 // lagOf notes the version of the state of the world that the client has.
 func (st *Stream) lagOf(version []byte) {
 	text := string(version)

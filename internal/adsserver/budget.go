@@ -20,15 +20,30 @@ func (st *Stream) count(n int, name string) {
 
 // charge adds the new names of a stream to the budget of its client.
 func (st *Stream) charge() error {
-	b := st.budget
-	if b == nil || st.names == st.charged && st.nameBytes == st.chargedSize {
-		return nil
+	if b := st.budget; b != nil && b.update(st) {
+		return b.check()
+	}
+	return nil
+}
+
+// update follows the names and claims of a stream. It reports whether they have changed.
+func (b *Budget) update(st *Stream) bool {
+	size := st.nameBytes + st.claimed
+	if b == nil || st.names == st.charged && size == st.chargedSize {
+		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.names += st.names - st.charged
-	b.bytes += st.nameBytes - st.chargedSize
-	st.charged, st.chargedSize = st.names, st.nameBytes
+	b.bytes += size - st.chargedSize
+	st.charged, st.chargedSize = st.names, size
+	return true
+}
+
+// check returns an error if the client exceeds a limit.
+func (b *Budget) check() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
 	case b.names > b.Names:
 		return &LimitError{Limit: "names", Of: "client", Value: b.names, Max: b.Names, Option: "Limits.ClientNames"}
@@ -40,12 +55,6 @@ func (st *Stream) charge() error {
 
 // release removes the names of a stream that has ended.
 func (b *Budget) release(st *Stream) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.names -= st.charged
-	b.bytes -= st.chargedSize
-	st.charged, st.chargedSize = 0, 0
+	st.names, st.nameBytes, st.claimed = 0, 0, 0
+	b.update(st)
 }

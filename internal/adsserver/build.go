@@ -31,16 +31,17 @@ func (s *substream) buildGone() [][]byte {
 	switch {
 	case s.stream.delta:
 		s.gone = false
-		names := slices.Concat(s.removals(), s.forgotten())
+		s.owed = append(s.owed, s.removals()...)
 		empty, wildcard := s.emptyLists()
-		names = append(names, empty...)
+		s.owed = append(s.owed, empty...)
+		names := s.takeOwed()
 		switch {
 		case wildcard == nil && len(names) == 0:
 			return nil
 		case wildcard != nil && len(names) > 0: // it gets a response without names, which is the next one
 			wildcard.told, s.gone = false, true
 		}
-		return s.finish([][]byte{s.appendRemoved(names)}, nil)
+		return s.finish([][]byte{names}, nil)
 	case s.kind.Complete:
 		return s.buildWhole()
 	}
@@ -52,17 +53,31 @@ func (s *substream) buildGone() [][]byte {
 	return nil
 }
 
-// appendRemoved returns the encoding of removed names, up to the limit of a response. The others are owed.
-func (s *substream) appendRemoved(names []string) (b []byte) {
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for i, n := range names {
-		if i > 0 && len(b)+len(n) > s.stream.core.config.Limits.ResponseBytes {
-			s.owed = append(s.owed, names[i:]...)
-			s.gone = true
-			break
+// maxRemoved bounds the removals in a response.
+const maxRemoved = 10_000
+
+// takeOwed returns the encoding of owed removals, up to the limit of a response.
+func (s *substream) takeOwed() (b []byte) {
+	for len(s.owed) > 0 && len(b) == 0 {
+		n, size := 0, 0
+		for n < min(len(s.owed), maxRemoved) {
+			size += protowire.SizeTag(deltaRemoved) + protowire.SizeBytes(len(s.owed[n]))
+			if n > 0 && size > s.stream.core.config.Limits.ResponseBytes {
+				break
+			}
+			n++
 		}
-		b = protowire.AppendString(appendTag(b, deltaRemoved), n) // also an empty one
+		names := slices.DeleteFunc(s.owed[:n:n], s.returned)
+		s.owed = s.owed[n:]
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			b = protowire.AppendString(appendTag(b, deltaRemoved), name) // also an empty one
+		}
+	}
+	if len(s.owed) == 0 {
+		s.owed = nil
+	} else {
+		s.gone = true
 	}
 	return b
 }

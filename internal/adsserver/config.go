@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ type Config struct {
 
 // A Type describes how resources of a type are sent.
 type Type struct {
+	// URL is the canonical type URL. Empty means that of the request. A client may spell the part before the last
+	// slash in any way, and still has one type.
+	URL string
 	// Complete means that a state-of-the-world response has every resource that the client
 	// subscribes to.
 	Complete bool
@@ -55,12 +59,15 @@ type Type struct {
 // Limits bound what one client can cause. A stream that exceeds one ends with a [*LimitError]. Zero
 // selects the default.
 type Limits struct {
-	Names         int // subscriptions of a stream, of all types. Default 100,000.
-	NameBytes     int // length of a name. Default 8192, the limit of xdstp names.
-	TotalBytes    int // sum of the lengths of all names of a stream. Default 16 MiB.
-	Collections   int // subscriptions of a stream to collections, of all types. Default 10,000.
-	Types         int // types of a stream. Default 100.
-	ResponseBytes int // of a response of the delta protocol with several resources or removals. Default 4 MiB minus 64 kB.
+	Names       int // subscriptions of a stream, of all types. Default 100,000.
+	NameBytes   int // length of a name. Default 8192, the limit of xdstp names.
+	TotalBytes  int // sum of the lengths of all names of a stream. Default 16 MiB.
+	Collections int // subscriptions of a stream to collections, of all types. Default 10,000.
+	Types       int // types of a stream. Default 100.
+	// InitialVersions and InitialBytes bound the number and the memory of the initial_resource_versions of a stream and
+	// type, until they are compared. Defaults 500,000 and 64 MiB.
+	InitialVersions, InitialBytes int
+	ResponseBytes                 int // of a response of the delta protocol with several resources or removals. Default 4 MiB minus 64 kB.
 }
 
 func (l Limits) withDefaults() Limits {
@@ -74,6 +81,9 @@ func (l Limits) withDefaults() Limits {
 	set(&l.TotalBytes, 16<<20)
 	set(&l.Collections, 10_000)
 	set(&l.Types, 100)
+	set(&l.InitialVersions, 500_000)
+	set(&l.InitialBytes, 64<<20)
+	l.InitialBytes = min(l.InitialBytes, math.MaxUint32)
 	set(&l.ResponseBytes, 4<<20-64<<10) // a gRPC client accepts 4 MiB by default
 	return l
 }
@@ -106,6 +116,7 @@ var ErrMalformed = errors.New("ads: malformed request")
 var ErrDenied = errors.New("ads: permission denied")
 
 const (
+	typePrefix  = "type.googleapis.com/"
 	listenerURL = "type.googleapis.com/envoy.config.listener.v3.Listener"
 	clusterURL  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	endpointURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
@@ -128,9 +139,9 @@ func AnyType(url string) (Type, bool) {
 func TypesOf(set *resource.Set) func(url string) (Type, bool) {
 	types := make(map[string]Type)
 	for _, t := range set.All() {
-		types[t.Name] = Type{Complete: t.Complete, Wrapped: t.PeekName == nil, PeekName: t.PeekName}
+		types[t.Name] = Type{URL: typePrefix + t.Name, Complete: t.Complete, Wrapped: t.PeekName == nil, PeekName: t.PeekName}
 		if t.Collection != "" {
-			types[t.Collection] = Type{Wrapped: true}
+			types[t.Collection] = Type{URL: typePrefix + t.Collection, Wrapped: true}
 		}
 	}
 	return func(url string) (Type, bool) {

@@ -228,7 +228,7 @@ func TestSharedBytes(t *testing.T) {
 // Clients that need ever other batches do not make the shared buffers grow.
 func TestSharedBuffersAreBounded(t *testing.T) {
 	_, c := newCore(t, Config{})
-	k := c.kindOf(clusterURL)
+	k := c.kindOf(Type{URL: clusterURL, Complete: true})
 	h := &k.shared
 	a := put(clusterURL, "a", "1")
 	first := newContent(&a, 1)

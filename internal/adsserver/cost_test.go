@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -219,4 +220,28 @@ func TestPardonedRefusalsAreForgotten(t *testing.T) {
 	if s := st.kinds[0]; len(s.refused) > 1 || len(s.untold) > 1 || st.names != 0 || s.owes() {
 		t.Errorf("the stream has %d refusals and %d untold ones, counts %d names, and owes a response: %t; want none", len(s.refused), len(s.untold), st.names, s.owes())
 	}
+}
+
+// A type has one state on a stream, and one answer, in whatever way a client spells the prefix of its URL.
+func TestSpellingOfAType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{Limits: Limits{Types: 1}, Type: func(url string) (Type, bool) {
+			return Type{URL: clusterURL}, strings.HasSuffix(url, "/envoy.config.cluster.v3.Cluster")
+		}})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")))
+		n := newNaive(t, c, true)
+		for i, prefix := range []string{"x/", "type.googleapis.com/", ""} {
+			r := deltaOf([]string{string(rune('a' + i))}, nil)
+			r.TypeUrl = prefix + "envoy.config.cluster.v3.Cluster"
+			n.send(r)
+			synctest.Wait()
+			got := n.readDelta(t)
+			if want := min(1, 2-i); len(got) != want || want > 0 && (got[0].GetTypeUrl() != clusterURL || len(got[0].GetResources()) != 1) {
+				t.Errorf("a subscription with the prefix %q is answered by %v, want %d responses", prefix, got, want)
+			}
+		}
+		if len(n.stream.kinds) != 1 || len(c.Counts()) != 1 {
+			t.Errorf("the stream has %d types and the core %d, want one", len(n.stream.kinds), len(c.Counts()))
+		}
+	})
 }

@@ -16,7 +16,7 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 		return err
 	}
 	if first {
-		s.initialVersions(r)
+		s.claim(r.claims)
 	}
 	if first && len(r.names)+len(r.unsubscribe) == 0 && !s.refuse(source.Wildcard, nil) {
 		s.subscribe(source.Wildcard, 0)
@@ -39,54 +39,9 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 	return s.checkCount()
 }
 
-// initialVersions keeps the versions that the client has from an earlier stream, until they are
-// compared.
-func (s *substream) initialVersions(r *request) {
-	limits := s.stream.core.config.Limits
-	bytes := 0
-	for _, pair := range r.initial {
-		bytes += len(pair[0]) + len(pair[1])
-		if len(s.initial) >= limits.Names || len(pair[0]) > limits.NameBytes || len(pair[1]) > limits.NameBytes || bytes > limits.TotalBytes {
-			continue // such a resource is sent again
-		}
-		if s.initial == nil {
-			s.initial = make(map[string]string, len(r.initial))
-		}
-		name, version := canonical(string(pair[0])), string(pair[1])
-		s.initial[name] = version
-		s.stream.behind.of(s.stream.core, name, version)
-	}
-	if s.initial != nil {
-		s.gone = true
-		s.stream.touch()
-	}
-}
-
-// disclaim forgets versions from an earlier stream of resources that the client may have dropped,
-// because it unsubscribed from their name, alias or collection. It may still have one by an alias, so
-// that a removal is told.
-func (s *substream) disclaim() {
-	for name := range s.initial {
-		if e := s.kind.entries[name]; e != nil {
-			if p := s.find(e); p != nil && p.flags.has(byName) {
-				continue
-			}
-		}
-		if !s.subscribesTo(collectionName(name)) {
-			s.initial[name] = "" // no version is equal to it
-		}
-	}
-}
-
 // subscribesTo reports whether the client subscribes to a collection.
 func (s *substream) subscribesTo(collection string) bool {
 	return s.listOf(collection) != nil
-}
-
-// holds reports whether the client has a content from an earlier stream.
-func (s *substream) holds(x *content) bool {
-	version, ok := s.initial[x.name]
-	return ok && x.err == nil && source.SameVersion(version, x.version)
 }
 
 // has records that the client has a content, by all of its names.
@@ -128,7 +83,7 @@ func (s *substream) changes() (batch []*content) {
 		case p.stamp == x.stamp && !p.flags.has(resend):
 			continue
 		case delta && s.holds(x):
-			delete(s.initial, x.name)
+			s.claims.settle(x.name)
 			s.has(p, x)
 			continue
 		}
@@ -139,7 +94,7 @@ func (s *substream) changes() (batch []*content) {
 			s.puts = true
 			break
 		}
-		delete(s.initial, x.name) // not before: a resource that waits for the next response may be removed first
+		s.claims.settle(x.name) // not before: a resource that waits for the next response may be removed first
 		s.has(p, x)
 		batch = s.stream.core.appendOnce(batch, x)
 	}
@@ -152,9 +107,8 @@ func (s *substream) changes() (batch []*content) {
 	return batch
 }
 
-// removals returns the names that do not exist, or no longer, each once.
+// removals returns the names that do not exist, or no longer.
 func (s *substream) removals() (names []string) {
-	names, s.owed = slices.DeleteFunc(s.owed, s.returned), nil
 	s.sortDirty()
 	ended := false
 	for _, e := range s.dirty {
@@ -167,9 +121,9 @@ func (s *substream) removals() (names []string) {
 			names = append(names, e.name)
 			if other := s.kind.entries[e.was]; p.stamp != 0 && e.was != "" && (other == nil || other.content == nil || s.find(other) == nil) {
 				names = append(names, e.was) // the client may have it by the alias alone
-				delete(s.initial, e.was)
+				s.claims.settle(e.was)
 			}
-			delete(s.initial, e.name)
+			s.claims.settle(e.name)
 			p.stamp = 0
 		}
 		if !p.flags.has(byName) {
@@ -196,26 +150,6 @@ func (s *substream) returned(name string) bool {
 	}
 	e := s.kind.entries[name]
 	return e != nil && e.content != nil && s.find(e) != nil
-}
-
-// forgotten returns the names of initial versions that do not exist any longer, once everything
-// subscribed is known.
-func (s *substream) forgotten() (names []string) {
-	if s.initial == nil || s.waiting > 0 {
-		return nil
-	}
-	for name := range s.initial {
-		e := s.kind.entries[name]
-		if e != nil && e.content != nil {
-			continue
-		}
-		if s.subscribesTo(collectionName(name)) {
-			names = append(names, name)
-		}
-	}
-	s.initial = nil
-	slices.Sort(names)
-	return names
 }
 
 // emptyLists returns the names of globs that were not answered and have no members: that is an empty

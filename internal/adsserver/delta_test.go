@@ -3,7 +3,6 @@ package adsserver
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,52 +49,6 @@ func TestAliasOfAChangedResource(t *testing.T) {
 			t.Errorf("%d entries for one name", len(k.entries))
 		}
 	})
-}
-
-// The versions of an earlier stream count up to the limits. Resources beyond them are sent again.
-func TestLimitsOfInitialVersions(t *testing.T) {
-	const name, version = 80, 90 // bytes, longer than a type URL
-	for why, test := range map[string]struct {
-		name, version int
-		limits        Limits
-		again         int
-	}{
-		"at all limits":         {name, version, Limits{Names: 2, NameBytes: version, TotalBytes: 2 * (name + version)}, 0},
-		"at that of names":      {version, name, Limits{Names: 2, NameBytes: version, TotalBytes: 2 * (name + version)}, 0},
-		"above that of names":   {version, name, Limits{Names: 2, NameBytes: version - 1, TotalBytes: 2 * (name + version)}, 2},
-		"above that of a text":  {name, version, Limits{Names: 2, NameBytes: version - 1, TotalBytes: 2 * (name + version)}, 2},
-		"above that of numbers": {name, version, Limits{Names: 1, NameBytes: version, TotalBytes: 2 * (name + version)}, 1},
-		"above that of bytes":   {name, version, Limits{Names: 2, NameBytes: version, TotalBytes: 2*(name+version) - 1}, 1},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			m, c := newCore(t, Config{})
-			tx := new(source.Tx)
-			for _, letter := range []string{"a", "b"} {
-				r := put(clusterURL, strings.Repeat(letter, test.name), "1")
-				r.Version = strings.Repeat(letter, test.version)
-				tx.Put(r)
-			}
-			commit(t, m, tx)
-			n := newNaive(t, c, true)
-			n.change(clusterURL, []string{source.Wildcard}, nil)
-			synctest.Wait()
-			n.read()
-			c.config.Limits = test.limits
-			c.config.Limits.Types, c.config.Limits.Collections = 1, 1
-			for name := range n.of(clusterURL).version {
-				n.of(clusterURL).again[name] = true
-			}
-			n.connect()
-			synctest.Wait()
-			again := 0
-			for _, r := range n.readDelta(t) {
-				again += len(r.GetResources())
-			}
-			if again != test.again {
-				t.Errorf("%s: %d resources are sent again, want %d", why, again, test.again)
-			}
-		})
-	}
 }
 
 // A refused name counts until the client unsubscribes from it.

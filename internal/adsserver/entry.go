@@ -65,20 +65,16 @@ func (e *entry) removeUser(p *sub) {
 	}
 }
 
-// kindOf returns the state of a type, which it makes if needed, or nil for a type that is not served.
-func (c *Core) kindOf(url string) *kind {
-	if k := c.types[url]; k != nil {
+// kindOf returns the state of a type, which it makes if needed.
+func (c *Core) kindOf(t Type) *kind {
+	if k := c.types[t.URL]; k != nil {
 		return k
 	}
-	t, ok := c.config.Type(url)
-	if !ok {
-		return nil
-	}
 	k := &kind{
-		Type: t, url: url, rank: rank(url),
-		entries: make(map[string]*entry), collections: make(map[string]*collection), counts: c.countsOf(url),
+		Type: t, url: t.URL, rank: rank(t.URL),
+		entries: make(map[string]*entry), collections: make(map[string]*collection), counts: c.countsOf(t.URL),
 	}
-	c.types[url] = k
+	c.types[t.URL] = k
 	return k
 }
 

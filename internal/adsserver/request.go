@@ -19,6 +19,7 @@ type request struct {
 	names       [][]byte // subscribed, or to subscribe to
 	unsubscribe [][]byte
 	initial     [][2][]byte // names and versions
+	claims      *claims     // of initial; nil if there are none
 	url         []byte
 	nonce       []byte
 	rejected    bool

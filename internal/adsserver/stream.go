@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,6 +39,7 @@ type Stream struct {
 
 	names, nameBytes     int // subscriptions, and the bytes of their names
 	collections          int // subscriptions to collections
+	claimed              int // bytes of claims
 	charged, chargedSize int // the part that the budget has
 }
 
@@ -117,8 +119,11 @@ func (st *Stream) touch() {
 func (st *Stream) Request(raw []byte) error {
 	c := st.core
 	r := c.requests.Get().(*request)
-	defer c.requests.Put(r)
+	defer func() { r.claims = nil; c.requests.Put(r) }()
 	err := r.decode(raw, st.delta)
+	if err == nil {
+		r.claims, err = c.newClaims(r.initial)
+	}
 	c.mu.Lock()
 	rejection, from := source.Rejection{}, (*feed)(nil)
 	if st.err == nil && err == nil {
@@ -180,18 +185,29 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 
 // kindOf returns the state of a type on the stream, or nil for a type that is not served.
 func (st *Stream) kindOf(url []byte) (s *substream, first bool, err error) {
-	for _, s := range st.kinds {
-		if s.kind.url == string(url) {
-			return s, false, nil
+	find := func(url string) *substream {
+		for _, s := range st.kinds {
+			if s.kind.url == url {
+				return s
+			}
 		}
+		return nil
+	}
+	if s := find(string(url)); s != nil {
+		return s, false, nil
+	}
+	t, ok := st.core.config.Type(string(url))
+	if !ok {
+		return nil, false, nil
+	}
+	t.URL = cmp.Or(t.URL, string(url))
+	if s := find(t.URL); s != nil {
+		return s, false, nil
 	}
 	if limit := st.core.config.Limits.Types; len(st.kinds) >= limit {
 		return nil, false, &LimitError{Limit: "types", Value: len(st.kinds) + 1, Max: limit, Option: "Limits.Types"}
 	}
-	k := st.core.kindOf(string(url))
-	if k == nil {
-		return nil, false, nil
-	}
+	k := st.core.kindOf(t)
 	k.users++
 	s = &substream{stream: st, kind: k}
 	i := len(st.kinds)
@@ -211,17 +227,24 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		err := st.err
 		var pieces [][]byte
 		var again <-chan time.Time
+		more := false // there is work, and others may have the lock before
 		switch {
 		case err != nil || c.held || st.late && !st.going:
 		case st.behind.waits():
 			again = st.behind.next()
+		case st.compare():
+			more = true
 		default:
 			pieces = st.build()
 			st.going = pieces != nil
+			more = pieces == nil && st.compare()
 			c.flush() // removals may end interests
 			c.now = 0
 		}
 		c.mu.Unlock()
+		if more {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -236,6 +259,16 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// compare compares claims of the client. It reports whether it did something.
+func (st *Stream) compare() bool {
+	for _, s := range st.kinds {
+		if s.compare() {
+			return true
+		}
+	}
+	return false
 }
 
 // build returns the next response, or nil.

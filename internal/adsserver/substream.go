@@ -22,7 +22,7 @@ type substream struct {
 	gone     bool                    // dirty may have an entry without content, or a list is not answered
 	explicit bool                    // state of the world: a request had names
 	names    uint64                  // state of the world: digest of the names of the last request
-	initial  map[string]string       // delta: versions that the client has from an earlier stream
+	claims   *claims                 // delta: versions that the client has from an earlier stream; nil if there are none
 	refused  map[string]refusalState // names without permission
 	untold   []string                // names in refused of which the client was not told, and pardoned ones
 	pardons  int                     // pardoned names in untold
@@ -57,6 +57,7 @@ const (
 	resend                   // the client asks for it again
 	absent                   // the client was told that it does not exist
 	named                    // mark of sotwRequest
+	late                     // began after the client had unsubscribed from something; see claims
 )
 
 func (f flags) has(g flags) bool { return f&g != 0 }
@@ -68,6 +69,7 @@ type listSub struct {
 	waits bool // counted in waiting
 	told  bool // answered, if it had no members
 	named bool // mark of sotwRequest
+	late  bool // as of a sub
 }
 
 // find returns the subscription to an entry, or nil. It is valid until subs change.
@@ -182,6 +184,10 @@ func (s *substream) extend(p *sub, f flags) {
 			p.flags |= waits
 			s.waiting++
 		}
+		p.flags &^= late
+		if s.claims != nil && s.claims.disclaims {
+			p.flags |= late
+		}
 	}
 	p.flags |= f
 	if e.content != nil || e.known {
@@ -244,7 +250,7 @@ func (s *substream) subscribe(name string, f flags) {
 		l.complete = l.feed == nil
 		l.feed.want(k, name, add)
 	}
-	p := &listSub{list: l, place: len(s.lists), waits: !l.complete, named: f.has(named)}
+	p := &listSub{list: l, place: len(s.lists), waits: !l.complete, named: f.has(named), late: s.claims != nil && s.claims.disclaims}
 	l.streams[s] = p
 	s.stream.count(1, name)
 	s.stream.collections++
@@ -349,7 +355,7 @@ func (s *substream) owe(p *sub) {
 	}
 	if e := s.kind.entries[name]; (e == nil || e.content == nil) && s.subscribesTo(collectionName(name)) {
 		s.owed = append(s.owed, name)
-		delete(s.initial, name)
+		s.claims.settle(name)
 		s.gone = true
 		s.stream.touch()
 	}
@@ -431,7 +437,7 @@ func (s *substream) leave() {
 		}
 		s.drop(p)
 	}
-	s.subs, s.adds, s.dirty, s.beats, s.initial, s.last, s.refused, s.untold = nil, nil, nil, nil, nil, nil, nil, nil
+	s.subs, s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	s.puts, s.gone = false, false
 	s.stream.core.leave(s.kind)
 }
