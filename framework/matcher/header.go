@@ -13,7 +13,7 @@ import (
 )
 
 // A Header matches the value of one header (gRFC A28). An absent header matches only a matcher for
-// absence, inverted or not (gRFC A41).
+// absence, inverted or not (gRFC A41), unless MissingIsEmpty.
 type Header struct {
 	// Name is the name of the header, in lower case.
 	Name string
@@ -25,6 +25,8 @@ type Header struct {
 	Present *bool
 	// Invert inverts the result.
 	Invert bool
+	// MissingIsEmpty lets Value and Range match an absent header like an empty one, as in Envoy.
+	MissingIsEmpty bool
 }
 
 // A Range is a half-open interval of whole numbers.
@@ -36,7 +38,10 @@ func (h *Header) Match(value string, there bool) bool {
 		return (there == *h.Present) != h.Invert
 	}
 	if !there {
-		return false
+		if !h.MissingIsEmpty {
+			return false
+		}
+		value = ""
 	}
 	if h.Range != nil {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -47,15 +52,16 @@ func (h *Header) Match(value string, there bool) bool {
 
 // Equal reports whether both matchers have the same results.
 func (h Header) Equal(o Header) bool {
-	return h.Name == o.Name && h.Value.Equal(o.Value) && h.Invert == o.Invert && same(h.Range, o.Range) && same(h.Present, o.Present)
+	return h.Name == o.Name && h.Value.Equal(o.Value) && h.Invert == o.Invert && h.MissingIsEmpty == o.MissingIsEmpty &&
+		same(h.Range, o.Range) && same(h.Present, o.Present)
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // HeaderParts holds the fields of a HeaderMatcher that generated decoders read.
 type HeaderParts struct {
-	Name   string
-	Invert bool
+	Name                   string
+	Invert, MissingIsEmpty bool
 	// Specifier is the number of the specifier's field; 0: there is none.
 	Specifier int32
 	// Text is the text or regular expression of a specifier that has one.
@@ -74,7 +80,7 @@ type HeaderParts struct {
 func PartsOfHeader(m *routev3.HeaderMatcher) HeaderParts {
 	pattern := PartsOfString(m.GetStringMatch())
 	return HeaderParts{
-		Name: m.GetName(), Invert: m.GetInvertMatch(), Specifier: member(m, "header_match_specifier"),
+		Name: m.GetName(), Invert: m.GetInvertMatch(), MissingIsEmpty: m.GetTreatMissingHeaderAsEmpty(), Specifier: member(m, "header_match_specifier"),
 		Text: cmp.Or(
 			m.GetExactMatch(), m.GetPrefixMatch(), m.GetSuffixMatch(), m.GetContainsMatch(), //nolint:staticcheck // control planes still send it
 			m.GetSafeRegexMatch().GetRegex(), //nolint:staticcheck // control planes still send it
@@ -110,7 +116,7 @@ const (
 // string_match.
 func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 	var root *resource.Path
-	h := Header{Name: strings.ToLower(m.Name), Invert: m.Invert}
+	h := Header{Name: strings.ToLower(m.Name), Invert: m.Invert, MissingIsEmpty: m.MissingIsEmpty}
 	if h.Name == "" {
 		return h, violation(root.Field("name"), "", "must be set")
 	}

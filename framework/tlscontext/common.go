@@ -35,6 +35,9 @@ func readCommon(dc *resource.DecodeContext, p resource.Path, m *commonView, s si
 	if m.handshaker {
 		v.Add(p.Field("custom_handshaker"), nil, "must not be set (A29)")
 	}
+	if m.selector {
+		v.Add(p.Field("custom_tls_certificate_selector"), nil, "must not be set (ADR 330)")
+	}
 	c.identity = identity(dc, p, m, v)
 	c.readValidation(dc, p, m, s, v)
 	return c
@@ -128,4 +131,11 @@ func rejectUnsupported(p resource.Path, m *validationView, v *resource.Violation
 			v.Add(p.Field(f.name), nil, "must not be set (A29)")
 		}
 	}
+	if d := m.depth; d.set && d.value < defaultDepth {
+		v.Add(p.Field("max_verify_depth"), d.value, "must be at least 100, which is the default; lower limits are not enforced (ADR 330)")
+	}
 }
+
+// defaultDepth is Envoy's default limit of certificates between the leaf and the root. Chains of that length do not occur, so
+// that a lack of a limit has the same effect.
+const defaultDepth = 100

@@ -56,7 +56,7 @@ func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
 	}
-	if name, _ := wire.PeekString(socket, 1); name != socketName && dc.Types.Profile() == resource.GRPC { // the bytes are sound
+	if name, _ := wire.PeekString(socket, 1); name != socketName && dc.Types.Profile() != resource.Envoy { // the bytes are sound
 		var v resource.Violations
 		v.Add((*resource.Path)(nil).Field("name"), name, "must be "+socketName+" (A29)")
 		return nil, v.Err()

@@ -95,6 +95,7 @@ const (
 type commonView struct {
 	set                  bool
 	params, handshaker   bool
+	selector             bool
 	certificates, sds    bool // present
 	provider             instanceView
 	older                instanceView // tls_certificate_certificate_provider_instance
@@ -122,6 +123,9 @@ func (m *commonView) parse(r *wire.Reader) {
 			m.older.parse(r)
 		case 13<<3 | wire.Len:
 			m.handshaker = true
+			r.Skip()
+		case 16<<3 | wire.Len:
+			m.selector = true
 			r.Skip()
 		case 14<<3 | wire.Len:
 			m.provider.parse(r)
@@ -176,6 +180,7 @@ type validationView struct {
 	spki, hash  bool // present
 	typedSANs   bool
 	crl, custom bool
+	depth       depthView
 	sans        []matcher.StringParts
 }
 
@@ -189,6 +194,8 @@ func (m *validationView) parse(r *wire.Reader) {
 			wire.Element[matcher.String](&m.sans, r).Read(r)
 		case 13<<3 | wire.Len:
 			m.provider.parse(r)
+		case 16<<3 | wire.Len:
+			m.depth.parse(r)
 		default:
 			m.note(r.Tag())
 			r.Skip()
@@ -213,6 +220,25 @@ func (m *validationView) note(tag uint32) {
 	case 17<<3 | wire.Len:
 		m.systemRoots = true
 	}
+}
+
+// A depthView holds max_verify_depth, a google.protobuf.UInt32Value.
+type depthView struct {
+	set   bool
+	value uint32
+}
+
+func (m *depthView) parse(r *wire.Reader) {
+	m.set = true
+	outer := r.Enter()
+	for r.Next() {
+		if r.Tag() == 1<<3|wire.Varint {
+			m.value = r.Uint32()
+		} else {
+			r.Skip()
+		}
+	}
+	r.Leave(outer)
 }
 
 // An instanceView holds fields of a CertificateProviderPluginInstance, or of the message that

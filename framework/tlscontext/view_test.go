@@ -18,6 +18,7 @@ import (
 func of(m *tlsv3.CommonTlsContext) commonView {
 	out := commonView{
 		set: m != nil, params: m.GetTlsParams() != nil, handshaker: m.GetCustomHandshaker() != nil,
+		selector: m.GetCustomTlsCertificateSelector() != nil,
 		certificates: len(m.GetTlsCertificates()) > 0, sds: len(m.GetTlsCertificateSdsSecretConfigs()) > 0,
 	}
 	if i := m.GetTlsCertificateProviderInstance(); i != nil {
@@ -53,6 +54,9 @@ func ofValidation(m *tlsv3.CertificateValidationContext) validationView {
 		spki: len(m.GetVerifyCertificateSpki()) > 0, hash: len(m.GetVerifyCertificateHash()) > 0,
 		typedSANs: len(m.GetMatchTypedSubjectAltNames()) > 0, crl: m.GetCrl() != nil, custom: m.GetCustomValidatorConfig() != nil,
 	}
+	if d := m.GetMaxVerifyDepth(); d != nil {
+		out.depth = depthView{true, d.GetValue()}
+	}
 	for _, san := range m.GetMatchSubjectAltNames() { //nolint:staticcheck // what A29 speaks of
 		out.sans = append(out.sans, matcher.PartsOfString(san))
 	}
@@ -65,13 +69,14 @@ func ofValidation(m *tlsv3.CertificateValidationContext) validationView {
 // contexts are CommonTlsContexts that set every field that a view reads.
 func contexts(f *testing.F) (out [][]byte) {
 	for _, text := range []string{
-		``, `tls_params {}`, `custom_handshaker {}`, `tls_certificates {} tls_certificates {}`, `tls_certificate_sds_secret_configs {}`,
+		``, `tls_params {}`, `custom_handshaker {}`, `custom_tls_certificate_selector {}`, `tls_certificates {} tls_certificates {}`, `tls_certificate_sds_secret_configs {}`,
 		`tls_certificate_provider_instance { instance_name: "i" certificate_name: "c" }`, `tls_certificate_provider_instance {}`,
 		`tls_certificate_certificate_provider_instance { instance_name: "o" }`, `tls_certificate_certificate_provider {} alpn_protocols: "h2"`,
 		`validation_context { ca_certificate_provider_instance { instance_name: "r" } match_subject_alt_names { exact: "a" } match_subject_alt_names { prefix: "b" ignore_case: true } }`,
 		`validation_context { match_subject_alt_names { safe_regex { regex: "r" } } match_subject_alt_names { contains: "c" } match_subject_alt_names { custom { name: "n" } } match_subject_alt_names {} }`,
 		`validation_context { system_root_certs {} trusted_ca { filename: "f" } crl {} custom_validator_config {} match_typed_subject_alt_names {} }`,
 		`validation_context { verify_certificate_spki: "" verify_certificate_hash: "" require_signed_certificate_timestamp { value: true } }`,
+		`validation_context { max_verify_depth {} }`, `validation_context { max_verify_depth { value: 7 } }`,
 		`validation_context { verify_certificate_hash: "h" require_signed_certificate_timestamp {} }`,
 		`validation_context_sds_secret_config {}`, `validation_context_certificate_provider {}`, `validation_context_certificate_provider_instance { certificate_name: "x" }`,
 		`combined_validation_context { default_validation_context { system_root_certs {} match_subject_alt_names { suffix: "s" } } }`,
@@ -110,7 +115,7 @@ func FuzzCommon(f *testing.F) {
 		if !r.OK() {
 			t.Fatalf("%x cannot be read", b)
 		}
-		exported := cmp.AllowUnexported(commonView{}, instanceView{}, validationView{}, matcher.StringParts{})
+		exported := cmp.AllowUnexported(commonView{}, instanceView{}, validationView{}, depthView{}, matcher.StringParts{})
 		if diff := cmp.Diff(of(m), got, exported); diff != "" {
 			t.Fatalf("%x (-message +view):\n%s", b, diff)
 		}

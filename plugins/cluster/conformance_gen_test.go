@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "0fc521f3e994b6ec",
+		Sum:        "f01a5170890b8359",
 	})
 }

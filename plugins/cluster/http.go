@@ -110,6 +110,7 @@ func finishHTTP(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 			v.Add(p.Field("connect_timeout"), u.HTTP.ConnectTimeout, "must be above 0s")
 		}
 	}
+	rejectUnread(&p, u, m, v)
 	u.HTTP.Limits = httpLimits(&p, m, v)
 	if o := m.GetOutlierDetection(); o != nil {
 		u.HTTP.Outlier = httpOutlier(o)

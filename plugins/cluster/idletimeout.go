@@ -14,8 +14,8 @@ import (
 // defaultIdleTimeout is the default of IdleTimeout (A75).
 const defaultIdleTimeout = time.Hour
 
-// idleTimeout returns the idle timeout in the encoded TypedExtensionConfig of upstream_config (A75). In profile gRPC,
-// that must be an HttpProtocolOptions. Other profiles ignore other messages.
+// idleTimeout returns the idle timeout in the encoded TypedExtensionConfig of upstream_config (A75). In profiles gRPC and HTTP,
+// that must be an HttpProtocolOptions. Profile Envoy ignores other messages.
 func idleTimeout(dc *resource.DecodeContext, extension []byte) (time.Duration, error) {
 	if extension == nil {
 		return defaultIdleTimeout, nil
@@ -24,7 +24,7 @@ func idleTimeout(dc *resource.DecodeContext, extension []byte) (time.Duration, e
 	p := (*resource.Path)(nil).Field("typed_config")
 	config, err := protocolOptionsIn(dc, extension)
 	switch {
-	case dc.Types.Profile() != resource.GRPC && (err != nil || config == nil):
+	case dc.Types.Profile() == resource.Envoy && (err != nil || config == nil):
 		return defaultIdleTimeout, nil //nolint:nilerr // such messages are for proxies
 	case err != nil:
 		v.AddError(p, err)

@@ -82,6 +82,8 @@ func (m *wireCircuitBreakersThresholds) GetMaxRequests() *wire.Wrapper[uint32] {
 type wireCluster struct {
 	message                   *clusterv3.Cluster
 	TransportSocketMatches    []wireClusterTransportSocketMatch
+	TransportSocketMatcher    wireMatcher
+	setTransportSocketMatcher bool
 	Type                      clusterv3.Cluster_DiscoveryType
 	ClusterType               *clusterv3.Cluster_CustomClusterType
 	EdsClusterConfig          wireClusterEdsClusterConfig
@@ -116,6 +118,10 @@ func (m *wireCluster) parse(r *wire.Reader) {
 			// transport_socket_matches
 			x := wire.Scratch[wireClusterTransportSocketMatch](&m.TransportSocketMatches, r)
 			x.parse(r)
+		case 59<<3 | wire.Len:
+			// transport_socket_matcher
+			m.setTransportSocketMatcher = true
+			m.TransportSocketMatcher.parse(r)
 		case 2<<3 | wire.Varint:
 			// type
 			m.whichClusterDiscoveryType = 2
@@ -217,6 +223,13 @@ func (m *wireCluster) GetTransportSocketMatches() []wireClusterTransportSocketMa
 		return nil
 	}
 	return m.TransportSocketMatches
+}
+
+func (m *wireCluster) GetTransportSocketMatcher() *wireMatcher {
+	if m == nil || !m.setTransportSocketMatcher {
+		return nil
+	}
+	return &m.TransportSocketMatcher
 }
 
 func (m *wireCluster) GetType() clusterv3.Cluster_DiscoveryType {
@@ -906,4 +919,15 @@ func (m *wireLocalityLbEndpoints) GetLbEndpoints() []wireLbEndpoint {
 		return nil
 	}
 	return m.LbEndpoints
+}
+
+// wireMatcher has the fields of xds.type.matcher.v3.Matcher that the decoder reads.
+type wireMatcher struct{}
+
+func (*wireMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
 }

@@ -221,15 +221,18 @@ func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.
 		x.Type != clusterv3.Cluster_EDS && x.Type != clusterv3.Cluster_LOGICAL_DNS {
 		v.Add(p.Field("type"), x.Type, "must be one of EDS, LOGICAL_DNS (A37)")
 	}
-	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC &&
+	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() != resource.Envoy &&
 		m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
 		v.Add(p.Field("eds_cluster_config.eds_config"), nil,
 			"must have exactly one of ads, self set when type is EDS (A47)")
 	}
-	if dc.Types.Profile() == resource.GRPC && len(m.GetTransportSocketMatches()) > 0 {
+	if dc.Types.Profile() != resource.Envoy && len(m.GetTransportSocketMatches()) > 0 {
 		v.Add(p.Field("transport_socket_matches"), nil, "must not be set (A29)")
 	}
-	if x := m.GetLrsServer(); dc.Types.Profile() == resource.GRPC && x != nil && x.GetSelf() == nil {
+	if dc.Types.Profile() != resource.Envoy && m.GetTransportSocketMatcher() != nil {
+		v.Add(p.Field("transport_socket_matcher"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if x := m.GetLrsServer(); dc.Types.Profile() != resource.Envoy && x != nil && x.GetSelf() == nil {
 		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
 	}
 	if dc.Name.IsXdstp() && m.GetType() == clusterv3.Cluster_EDS && m.GetEdsClusterConfig().GetServiceName() == "" {
@@ -269,7 +272,7 @@ func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.
 			messageValidateLoadAssignmentEndpoints(dc, &q, x, v)
 		}
 	}
-	if dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
+	if dc.Types.Profile() != resource.Envoy && m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
 		for i, x := range m.GetLoadAssignment().GetEndpoints() {
 			q := p.Item("load_assignment.endpoints", i)
 			messageValidateLoadAssignmentEndpoints2(dc, &q, x, v)

@@ -53,16 +53,16 @@ func collection(dc *resource.DecodeContext, m *endpointv3.LedsClusterLocalityCon
 	}
 	var v resource.Violations
 	var root *resource.Path
-	if m.GetLedsConfig().GetSelf() == nil && dc.Types.Profile() == resource.GRPC {
+	if m.GetLedsConfig().GetSelf() == nil && dc.Types.Profile() != resource.Envoy {
 		v.Add(root.Field("leds_config"), nil, "must have self set (A95)")
 	}
 	at, s := root.Field("leds_collection_name"), m.GetLedsCollectionName()
-	if strings.HasSuffix(s, "/*") && dc.Types.Profile() == resource.GRPC {
+	if strings.HasSuffix(s, "/*") && dc.Types.Profile() != resource.Envoy {
 		v.Add(at, s, "must be a list collection, not a glob (A95)")
 		return s, v.Err()
 	}
 	n, err := dc.ParseName(s)
-	if err == nil && dc.Types.Profile() == resource.GRPC {
+	if err == nil && dc.Types.Profile() != resource.Envoy {
 		err = n.CheckType(collectionMessage)
 	}
 	if err != nil {

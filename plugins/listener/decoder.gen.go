@@ -61,6 +61,10 @@ var _ func(*resource.DecodeContext, *Manager, *anypb.Any) (*anypb.Any, error) = 
 // hook that validates Listener
 var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateProfile
 
+// hook that validates Listener
+var _ func(*resource.DecodeContext, resource.Path, *anypb.Any, []*listenerv3.ListenerFilter,
+	*resource.Violations) = checkListenerFilters
+
 // hook that checks the update
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkFilters
 
@@ -281,7 +285,7 @@ func decodeNetworkFilter(s *NetworkFilter, dc *resource.DecodeContext, meta *res
 ) {
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
-		if dc.Types.Profile() == resource.GRPC ||
+		if dc.Types.Profile() != resource.Envoy ||
 			convert.TypedName(dc, x) ==
 				"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
 			if in, ok := convert.ReadTyped(dc, p.Field("typed_config"), x,

@@ -163,7 +163,7 @@ func checkOrder(dc *resource.DecodeContext, p *resource.Path, s resource.Side, l
 		v.Add(p.Field("http_filters"), extensions, fmt.Sprintf("must have at most %d filters with config_discovery", maxExtensions))
 	}
 	switch {
-	case dc.Types.Profile() != resource.GRPC:
+	case dc.Types.Profile() == resource.Envoy:
 	case last < 0:
 		v.Add(p.Field("http_filters"), nil, "must have a filter that counts (A39)")
 	case list[last].Extension != "":

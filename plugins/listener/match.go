@@ -40,7 +40,7 @@ func (m *Match) usable() bool {
 }
 
 // newChainTable multiplies out the matches of the chains. No two chains may have the same
-// alternative, even one that cannot match. At least one connection must have a chain (A36).
+// alternative, even one that cannot match. At least one connection must have a chain (A36). Profile Envoy accepts both.
 func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterChain, otherwise *FilterChain) (*chainTable, error) {
 	if len(chains) == 0 {
 		return nil, nil //nolint:nilnil // no chains
@@ -49,7 +49,7 @@ func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterCh
 	var root *resource.Path
 	t := new(chainTable)
 	owner := make(map[match]int)
-	gRPC, found := dc.Types.Profile() == resource.GRPC, api != nil || otherwise != nil
+	acting, found := dc.Types.Profile() != resource.Envoy, api != nil || otherwise != nil
 	for i := range chains {
 		element := root.Item("filter_chains", i)
 		p := element.Field("filter_chain_match")
@@ -61,7 +61,7 @@ func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterCh
 		}
 		for _, m := range alternatives {
 			if first, taken := owner[m]; taken && first != i {
-				if gRPC {
+				if acting {
 					v.Add(p, m, fmt.Sprintf("must not have the same match as filter_chains[%d] (A36)", first))
 				}
 				continue
@@ -72,7 +72,7 @@ func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterCh
 			}
 		}
 	}
-	if gRPC && !found {
+	if acting && !found {
 		v.Add(root.Field("filter_chains"), nil, "must have one that can match a connection, unless there is a default_filter_chain (A36)")
 	}
 	t.freeze()

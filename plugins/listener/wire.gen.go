@@ -222,6 +222,8 @@ type wireFilterChain struct {
 	FilterChainMatch     wireFilterChainMatch
 	setFilterChainMatch  bool
 	Filters              []wireFilter
+	UseProxyProto        wire.Wrapper[bool]
+	setUseProxyProto     bool
 	bytesTransportSocket []byte
 	Name                 string
 }
@@ -238,6 +240,10 @@ func (m *wireFilterChain) parse(r *wire.Reader) {
 			// filters
 			x := wire.Element[NetworkFilter](&m.Filters, r)
 			x.parse(r)
+		case 4<<3 | wire.Len:
+			// use_proxy_proto
+			m.setUseProxyProto = true
+			wire.BoolValue(r, &m.UseProxyProto)
 		case 6<<3 | wire.Len:
 			// transport_socket
 			m.bytesTransportSocket = wire.Encoded(r, m.bytesTransportSocket, (*corev3.TransportSocket)(nil))
@@ -264,6 +270,13 @@ func (m *wireFilterChain) GetFilters() []wireFilter {
 		return nil
 	}
 	return m.Filters
+}
+
+func (m *wireFilterChain) GetUseProxyProto() *wire.Wrapper[bool] {
+	if m == nil || !m.setUseProxyProto {
+		return nil
+	}
+	return &m.UseProxyProto
 }
 
 func (m *wireFilterChain) encodedTransportSocket() []byte {
@@ -412,11 +425,13 @@ type wireListener struct {
 	message               *listenerv3.Listener
 	Address               *corev3.Address
 	FilterChains          []wireFilterChain
+	FilterChainMatcher    wireMatcher
+	setFilterChainMatcher bool
 	UseOriginalDst        wire.Wrapper[bool]
 	setUseOriginalDst     bool
 	DefaultFilterChain    wireFilterChain
 	setDefaultFilterChain bool
-	ListenerFilters       []wireListenerFilter
+	ListenerFilters       []*listenerv3.ListenerFilter
 	ApiListener           wireApiListener
 	setApiListener        bool
 }
@@ -432,6 +447,10 @@ func (m *wireListener) parse(r *wire.Reader) {
 			// filter_chains
 			x := wire.Scratch[FilterChain](&m.FilterChains, r)
 			x.parse(r)
+		case 32<<3 | wire.Len:
+			// filter_chain_matcher
+			m.setFilterChainMatcher = true
+			m.FilterChainMatcher.parse(r)
 		case 4<<3 | wire.Len:
 			// use_original_dst
 			m.setUseOriginalDst = true
@@ -442,8 +461,8 @@ func (m *wireListener) parse(r *wire.Reader) {
 			m.DefaultFilterChain.parse(r)
 		case 9<<3 | wire.Len:
 			// listener_filters
-			x := wire.Scratch[wireListenerFilter](&m.ListenerFilters, r)
-			x.parse(r)
+			x := wire.Scratch[*listenerv3.ListenerFilter](&m.ListenerFilters, r)
+			wire.Unmarshal(r, x)
 		case 19<<3 | wire.Len:
 			// api_listener
 			m.setApiListener = true
@@ -469,6 +488,13 @@ func (m *wireListener) GetFilterChains() []wireFilterChain {
 	return m.FilterChains
 }
 
+func (m *wireListener) GetFilterChainMatcher() *wireMatcher {
+	if m == nil || !m.setFilterChainMatcher {
+		return nil
+	}
+	return &m.FilterChainMatcher
+}
+
 func (m *wireListener) GetUseOriginalDst() *wire.Wrapper[bool] {
 	if m == nil || !m.setUseOriginalDst {
 		return nil
@@ -483,7 +509,7 @@ func (m *wireListener) GetDefaultFilterChain() *wireFilterChain {
 	return &m.DefaultFilterChain
 }
 
-func (m *wireListener) GetListenerFilters() []wireListenerFilter {
+func (m *wireListener) GetListenerFilters() []*listenerv3.ListenerFilter {
 	if m == nil {
 		return nil
 	}
@@ -495,18 +521,6 @@ func (m *wireListener) GetApiListener() *wireApiListener {
 		return nil
 	}
 	return &m.ApiListener
-}
-
-// wireListenerFilter has the fields of envoy.config.listener.v3.ListenerFilter that the
-// decoder reads.
-type wireListenerFilter struct{}
-
-func (*wireListenerFilter) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		r.Skip()
-	}
-	r.Leave(outer)
 }
 
 // wireRouteConfiguration has the fields of envoy.config.route.v3.RouteConfiguration that
@@ -533,6 +547,7 @@ type wireHttpConnectionManager struct {
 	setCommonHttpProtocolOptions  bool
 	XffNumTrustedHops             uint32
 	OriginalIpDetectionExtensions []wireTypedExtensionConfig
+	EarlyHeaderMutationExtensions []wireTypedExtensionConfig
 	whichRouteSpecifier           int32 // the number of the member that is set
 }
 
@@ -580,6 +595,10 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 		case 46<<3 | wire.Len:
 			// original_ip_detection_extensions
 			x := wire.Scratch[wireTypedExtensionConfig](&m.OriginalIpDetectionExtensions, r)
+			x.parse(r)
+		case 52<<3 | wire.Len:
+			// early_header_mutation_extensions
+			x := wire.Scratch[wireTypedExtensionConfig](&m.EarlyHeaderMutationExtensions, r)
 			x.parse(r)
 		default:
 			r.Skip()
@@ -635,6 +654,13 @@ func (m *wireHttpConnectionManager) GetOriginalIpDetectionExtensions() []wireTyp
 		return nil
 	}
 	return m.OriginalIpDetectionExtensions
+}
+
+func (m *wireHttpConnectionManager) GetEarlyHeaderMutationExtensions() []wireTypedExtensionConfig {
+	if m == nil {
+		return nil
+	}
+	return m.EarlyHeaderMutationExtensions
 }
 
 // wireHttpFilter has the fields of
@@ -753,4 +779,15 @@ func (m *wireRds) GetRouteConfigName() string {
 		return ""
 	}
 	return m.RouteConfigName
+}
+
+// wireMatcher has the fields of xds.type.matcher.v3.Matcher that the decoder reads.
+type wireMatcher struct{}
+
+func (*wireMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
 }

@@ -219,7 +219,7 @@ func messageDecodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta,
 	var s NetworkFilter
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
-		if dc.Types.Profile() == resource.GRPC ||
+		if dc.Types.Profile() != resource.Envoy ||
 			convert.TypedName(dc, x) ==
 				"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
 			y := new(httpconnectionmanagerv3.HttpConnectionManager)
@@ -252,17 +252,17 @@ func messageDecodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_Conn
 
 // messageValidate checks the rules about one Listener.
 func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.Listener, v *resource.Violations) {
-	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetAddress() == nil {
+	if dc.Types.Profile() != resource.Envoy && m.GetApiListener() == nil && m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set when api_listener is not set (A36)")
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && len(m.GetListenerFilters()) > 0 {
 		v.Add(p.Field("listener_filters"), nil, "must not be set when api_listener is not set (A36)")
 	}
-	if x := m.GetUseOriginalDst(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && x != nil &&
+	if x := m.GetUseOriginalDst(); dc.Types.Profile() != resource.Envoy && m.GetApiListener() == nil && x != nil &&
 		x.GetValue() {
 		v.Add(p.Field("use_original_dst"), x.GetValue(), "must be false when api_listener is not set (A36)")
 	}
-	if x := m.GetFilterChains(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil &&
+	if x := m.GetFilterChains(); dc.Types.Profile() != resource.Envoy && m.GetApiListener() == nil &&
 		m.GetDefaultFilterChain() == nil && len(x) == 0 {
 		v.Add(p.Field("filter_chains"), nil,
 			"must not be empty when api_listener is not set and default_filter_chain is not set (A36)")
@@ -272,8 +272,15 @@ func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *listenerv3
 			v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
 		}
 	}
+	if dc.Types.Profile() != resource.Envoy && m.GetApiListener() == nil && m.GetFilterChainMatcher() != nil {
+		v.Add(p.Field("filter_chain_matcher"), nil,
+			"must not be set when api_listener is not set (ADR 330: use filter_chain_match)")
+	}
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, *p, m, v)
+	}
+	if dc.Types.Profile() == resource.HTTP {
+		checkListenerFilters(dc, *p, m.GetApiListener().GetApiListener(), m.GetListenerFilters(), v)
 	}
 }
 
@@ -286,21 +293,24 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path,
 			v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
 		}
 	}
-	if dc.Types.Profile() == resource.GRPC && m.GetRds() == nil && m.GetRouteConfig() == nil {
+	if dc.Types.Profile() != resource.Envoy && m.GetRds() == nil && m.GetRouteConfig() == nil {
 		v.Add(*p, nil, "must have exactly one of rds, route_config set (A27)")
 	}
 	if m := m.GetRds(); m != nil {
-		if x := m.GetConfigSource(); dc.Types.Profile() == resource.GRPC && x.GetAds() == nil && x.GetSelf() == nil {
+		if x := m.GetConfigSource(); dc.Types.Profile() != resource.Envoy && x.GetAds() == nil && x.GetSelf() == nil {
 			v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
 		}
 	}
-	if dc.Types.Profile() == resource.GRPC && m.GetXffNumTrustedHops() != 0 {
+	if dc.Types.Profile() != resource.Envoy && m.GetXffNumTrustedHops() != 0 {
 		v.Add(p.Field("xff_num_trusted_hops"), m.GetXffNumTrustedHops(), "must not be set (A41)")
 	}
-	if dc.Types.Profile() == resource.GRPC && len(m.GetOriginalIpDetectionExtensions()) > 0 {
+	if dc.Types.Profile() == resource.HTTP && len(m.GetEarlyHeaderMutationExtensions()) > 0 {
+		v.Add(p.Field("early_header_mutation_extensions"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetOriginalIpDetectionExtensions()) > 0 {
 		v.Add(p.Field("original_ip_detection_extensions"), nil, "must not be set (A41)")
 	}
-	if dc.Types.Profile() == resource.GRPC {
+	if dc.Types.Profile() != resource.Envoy {
 		var seen convert.Set[string]
 		for i, x := range m.GetHttpFilters() {
 			q := p.Item("http_filters", i)
@@ -328,10 +338,13 @@ func messageValidateManagerHttpFilters(_ *resource.DecodeContext, p *resource.Pa
 func messageValidateFilterChain(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChain,
 	v *resource.Violations,
 ) {
-	if x := m.GetFilters(); dc.Types.Profile() == resource.GRPC && len(x) != 1 {
+	if x := m.GetFilters(); dc.Types.Profile() != resource.Envoy && len(x) != 1 {
 		v.Add(p.Field("filters"), nil, "must have 1 element (A36)")
 	}
-	if dc.Types.Profile() == resource.GRPC {
+	if x := m.GetUseProxyProto(); dc.Types.Profile() == resource.HTTP && x != nil && x.GetValue() {
+		v.Add(p.Field("use_proxy_proto"), x.GetValue(), "must be false (ADR 330: the PROXY protocol is not supported)")
+	}
+	if dc.Types.Profile() != resource.Envoy {
 		for i, x := range m.GetFilters() {
 			q := p.Item("filters", i)
 			messageValidateFilterChainFilters(dc, &q, x, v)

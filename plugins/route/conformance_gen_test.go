@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "6d23c4f918678a02",
+		Sum:        "1c659a292ceb5ada",
 	})
 }

@@ -183,9 +183,10 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 		y := x.GetRangeMatch()
 		z := x.GetStringMatch()
 		s.Headers = append(s.Headers, convert.ViewHeader(dc, q, matcher.HeaderParts{
-			Name:      x.GetName(),
-			Invert:    x.GetInvertMatch(),
-			Specifier: x.memberHeaderMatchSpecifier(),
+			Name:           x.GetName(),
+			Invert:         x.GetInvertMatch(),
+			MissingIsEmpty: x.GetTreatMissingHeaderAsEmpty(),
+			Specifier:      x.memberHeaderMatchSpecifier(),
 			Text: cmp.Or(x.GetExactMatch(), x.GetPrefixMatch(), x.GetSuffixMatch(), x.GetContainsMatch(),
 				x.GetSafeRegexMatch().GetRegex()),
 			Start:   y.GetStart(),

@@ -84,9 +84,12 @@ func (r *Route) pathCondition() string {
 }
 
 func headerCondition(h *matcher.Header) string {
-	not := ""
+	not, missing := "", ""
 	if h.Invert {
 		not = "not "
+	}
+	if h.MissingIsEmpty {
+		missing = ", where a missing header is empty"
 	}
 	switch {
 	case h.Present != nil && *h.Present != h.Invert:
@@ -94,10 +97,10 @@ func headerCondition(h *matcher.Header) string {
 	case h.Present != nil:
 		return h.Name + " is absent"
 	case h.Range != nil:
-		return fmt.Sprintf("%s %sin [%d, %d)", h.Name, not, h.Range.Start, h.Range.End)
+		return fmt.Sprintf("%s %sin [%d, %d)%s", h.Name, not, h.Range.Start, h.Range.End, missing)
 	}
 	if h.Value.Kind == matcher.Any {
-		return fmt.Sprintf("%s %sof any value", h.Name, not)
+		return fmt.Sprintf("%s %sof any value%s", h.Name, not, missing)
 	}
 	kind := map[matcher.Kind]string{
 		matcher.Exact: "=", matcher.Prefix: "starts with", matcher.Suffix: "ends with", matcher.Contains: "contains", matcher.Regex: "~",
@@ -106,5 +109,5 @@ func headerCondition(h *matcher.Header) string {
 	if h.Value.IgnoreCase {
 		text += " in any case"
 	}
-	return text
+	return text + missing
 }

@@ -108,7 +108,7 @@ func specifiers(dc *resource.DecodeContext, list []*routev3.ClusterSpecifierPlug
 			if config, err = s.Parse(dc, c); err != nil {
 				v.AddError(p.Field("extension.typed_config"), err)
 			}
-		case !m.GetIsOptional() && dc.Types.Profile() == resource.GRPC:
+		case !m.GetIsOptional() && dc.Types.Profile() != resource.Envoy:
 			v.Add(p.Field("extension.typed_config"), c.Message, "must be of a cluster specifier plugin that is registered, or optional")
 		}
 		if out == nil {

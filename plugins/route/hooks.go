@@ -49,8 +49,9 @@ const (
 )
 
 // ignored returns the reason for which gRPC ignores a route, regardless of its other fields
-// (A28). Profile HTTP supports query parameters and cluster headers. finishSpecifiers handles routes to optional specifier plugins.
-func ignored(dc *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) { //nolint:unparam // the type of a hook
+// (A28). Profile HTTP supports query parameters and cluster headers, and rejects other routes, because their requests would
+// take the next route (ADR 330). finishSpecifiers handles routes to optional specifier plugins.
+func ignored(dc *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) {
 	http := dc.Types.Profile() == resource.HTTP
 	if len(parameters) > 0 && !http {
 		return "it matches query parameters, which gRPC calls do not have (A28)", nil
@@ -61,14 +62,16 @@ func ignored(dc *resource.DecodeContext, parameters []*routev3.QueryParameterMat
 	switch specifier {
 	case specifierCluster, specifierWeightedClusters, specifierClusterSpecifierPlugin:
 		return "", nil
-	case specifierClusterHeader:
-		if http {
-			return "", nil
-		}
-		fallthrough
-	default:
-		return "it finds its cluster in a way that gRPC has not (A28)", nil
 	}
+	switch {
+	case http && specifier == specifierClusterHeader:
+		return "", nil
+	case http:
+		var v resource.Violations
+		v.Add((*resource.Path)(nil).Field("route.cluster_specifier"), nil, "must be cluster, weighted_clusters, cluster_header or cluster_specifier_plugin")
+		return "", v.Err()
+	}
+	return "it finds its cluster in a way that gRPC has not (A28)", nil
 }
 
 // totalWeight returns the sum of the clusters' weights. A rule checks that it fits a
@@ -79,7 +82,7 @@ func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *
 		sum += uint64(clusters[i].Weight)
 	}
 	var v resource.Violations
-	if total != nil && uint64(total.GetValue()) != sum && dc.Types.Profile() == resource.GRPC {
+	if total != nil && uint64(total.GetValue()) != sum && dc.Types.Profile() != resource.Envoy {
 		v.Add((*resource.Path)(nil).Field("total_weight"), total.GetValue(), "must be the sum of the clusters' weights (A28)")
 	}
 	return uint32(sum), v.Err()

@@ -3,21 +3,43 @@
 package route
 
 import (
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // validate checks the rules about one RouteConfiguration.
 func validate(dc *resource.DecodeContext, p *resource.Path, m *wireRouteConfiguration, v *resource.Violations) {
+	if x := m.GetVhostHeader(); dc.Types.Profile() != resource.Envoy && x != "" {
+		v.Add(p.Field("vhost_header"), x, "must be \"\" (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetRouteSpecifiers()) > 0 {
+		v.Add(p.Field("route_specifiers"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() == resource.HTTP && len(m.GetInternalOnlyHeaders()) > 0 {
+		v.Add(p.Field("internal_only_headers"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if x := m.GetIgnorePathParametersInPathMatching(); dc.Types.Profile() == resource.HTTP && x {
+		v.Add(p.Field("ignore_path_parameters_in_path_matching"), x, "must be false (ADR 330: it is not evaluated)")
+	}
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, *p, m.message, v)
 	}
 }
 
 // validateVirtualHost checks the rules about one VirtualHost.
-func validateVirtualHost(_ *resource.DecodeContext, p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
+func validateVirtualHost(dc *resource.DecodeContext, p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
+	}
+	if dc.Types.Profile() != resource.Envoy && m.GetMatcher() != nil {
+		v.Add(p.Field("matcher"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetRouteSpecifiers()) > 0 {
+		v.Add(p.Field("route_specifiers"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if x := m.GetRequireTls(); dc.Types.Profile() == resource.GRPC && x != routev3.VirtualHost_NONE {
+		v.Add(p.Field("require_tls"), x, "must be NONE (ADR 330: it is not evaluated)")
 	}
 }
 
@@ -26,10 +48,28 @@ func validateRoute(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v
 	if !m.GetMatch().hasPathSpecifier() {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
 	}
-	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && x.hasPathSpecifier() && !x.hasPrefix() &&
+	if x := m.GetMatch(); dc.Types.Profile() != resource.Envoy && x.hasPathSpecifier() && !x.hasPrefix() &&
 		!x.hasPath() && x.GetSafeRegex() == nil {
 		v.Add(p.Field("match"), nil,
 			"must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetMatch().GetTlsContext().GetPresented() != nil {
+		v.Add(p.Field("match.tls_context.presented"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetMatch().GetTlsContext().GetValidated() != nil {
+		v.Add(p.Field("match.tls_context.validated"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() == resource.GRPC && len(m.GetMatch().GetCookies()) > 0 {
+		v.Add(p.Field("match.cookies"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetMatch().GetDynamicMetadata()) > 0 {
+		v.Add(p.Field("match.dynamic_metadata"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetMatch().GetFilterState()) > 0 {
+		v.Add(p.Field("match.filter_state"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetRouteSpecifiers()) > 0 {
+		v.Add(p.Field("route_specifiers"), nil, "must not be set (ADR 330: it is not evaluated)")
 	}
 	if m := m.GetRoute(); m != nil {
 		if x := m.GetCluster(); dc.Side() == resource.ClientSide && m.hasCluster() && x == "" {

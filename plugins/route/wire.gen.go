@@ -11,6 +11,30 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
+// wireTypedExtensionConfig has the fields of envoy.config.core.v3.TypedExtensionConfig
+// that the decoder reads.
+type wireTypedExtensionConfig struct{}
+
+func (*wireTypedExtensionConfig) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
+}
+
+// wireCookieMatcher has the fields of envoy.config.route.v3.CookieMatcher that the decoder
+// reads.
+type wireCookieMatcher struct{}
+
+func (*wireCookieMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
+}
+
 // wireHeaderMatcher has the fields of envoy.config.route.v3.HeaderMatcher that the decoder
 // reads.
 type wireHeaderMatcher struct {
@@ -24,6 +48,7 @@ type wireHeaderMatcher struct {
 	ContainsMatch             string
 	StringMatch               wireStringMatcher
 	InvertMatch               bool
+	TreatMissingHeaderAsEmpty bool
 	whichHeaderMatchSpecifier int32 // the number of the member that is set
 }
 
@@ -84,6 +109,9 @@ func (m *wireHeaderMatcher) parse(r *wire.Reader) {
 		case 8<<3 | wire.Varint:
 			// invert_match
 			m.InvertMatch = r.Bool()
+		case 14<<3 | wire.Varint:
+			// treat_missing_header_as_empty
+			m.TreatMissingHeaderAsEmpty = r.Bool()
 		default:
 			r.Skip()
 		}
@@ -159,6 +187,13 @@ func (m *wireHeaderMatcher) GetInvertMatch() bool {
 		return false
 	}
 	return m.InvertMatch
+}
+
+func (m *wireHeaderMatcher) GetTreatMissingHeaderAsEmpty() bool {
+	if m == nil {
+		return false
+	}
+	return m.TreatMissingHeaderAsEmpty
 }
 
 func (m *wireHeaderMatcher) memberHeaderMatchSpecifier() int32 {
@@ -239,6 +274,7 @@ type wireRoute struct {
 	Route                wireRouteAction
 	NonForwardingAction  wireNonForwardingAction
 	TypedPerFilterConfig map[string]*anypb.Any
+	RouteSpecifiers      []wireTypedExtensionConfig
 	whichAction          int32 // the number of the member that is set
 }
 
@@ -302,6 +338,10 @@ func (m *wireRoute) parse(r *wire.Reader) {
 			}
 			r.Leave(entry)
 			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x, r)
+		case 21<<3 | wire.Len:
+			// route_specifiers
+			x := wire.Scratch[wireTypedExtensionConfig](&m.RouteSpecifiers, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
@@ -342,6 +382,13 @@ func (m *wireRoute) GetTypedPerFilterConfig() map[string]*anypb.Any {
 		return nil
 	}
 	return m.TypedPerFilterConfig
+}
+
+func (m *wireRoute) GetRouteSpecifiers() []wireTypedExtensionConfig {
+	if m == nil {
+		return nil
+	}
+	return m.RouteSpecifiers
 }
 
 func (m *wireRoute) memberAction() int32 {
@@ -569,9 +616,13 @@ func (m *wireRouteActionMaxStreamDuration) GetGrpcTimeoutHeaderMax() *durationpb
 // wireRouteConfiguration has the fields of envoy.config.route.v3.RouteConfiguration that
 // the decoder reads.
 type wireRouteConfiguration struct {
-	message                 *routev3.RouteConfiguration
-	VirtualHosts            []wireVirtualHost
-	ClusterSpecifierPlugins []*routev3.ClusterSpecifierPlugin
+	message                            *routev3.RouteConfiguration
+	VirtualHosts                       []wireVirtualHost
+	InternalOnlyHeaders                []string
+	ClusterSpecifierPlugins            []*routev3.ClusterSpecifierPlugin
+	VhostHeader                        string
+	IgnorePathParametersInPathMatching bool
+	RouteSpecifiers                    []wireTypedExtensionConfig
 }
 
 func (m *wireRouteConfiguration) parse(r *wire.Reader) {
@@ -582,10 +633,23 @@ func (m *wireRouteConfiguration) parse(r *wire.Reader) {
 			// virtual_hosts
 			x := wire.Scratch[VirtualHost](&m.VirtualHosts, r)
 			x.parse(r)
+		case 3<<3 | wire.Len:
+			// internal_only_headers
+			*wire.Element[string](&m.InternalOnlyHeaders, r) = r.String()
 		case 12<<3 | wire.Len:
 			// cluster_specifier_plugins
 			x := wire.Scratch[*routev3.ClusterSpecifierPlugin](&m.ClusterSpecifierPlugins, r)
 			wire.Unmarshal(r, x)
+		case 18<<3 | wire.Len:
+			// vhost_header
+			m.VhostHeader = r.String()
+		case 15<<3 | wire.Varint:
+			// ignore_path_parameters_in_path_matching
+			m.IgnorePathParametersInPathMatching = r.Bool()
+		case 19<<3 | wire.Len:
+			// route_specifiers
+			x := wire.Scratch[wireTypedExtensionConfig](&m.RouteSpecifiers, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
@@ -600,11 +664,39 @@ func (m *wireRouteConfiguration) GetVirtualHosts() []wireVirtualHost {
 	return m.VirtualHosts
 }
 
+func (m *wireRouteConfiguration) GetInternalOnlyHeaders() []string {
+	if m == nil {
+		return nil
+	}
+	return m.InternalOnlyHeaders
+}
+
 func (m *wireRouteConfiguration) GetClusterSpecifierPlugins() []*routev3.ClusterSpecifierPlugin {
 	if m == nil {
 		return nil
 	}
 	return m.ClusterSpecifierPlugins
+}
+
+func (m *wireRouteConfiguration) GetVhostHeader() string {
+	if m == nil {
+		return ""
+	}
+	return m.VhostHeader
+}
+
+func (m *wireRouteConfiguration) GetIgnorePathParametersInPathMatching() bool {
+	if m == nil {
+		return false
+	}
+	return m.IgnorePathParametersInPathMatching
+}
+
+func (m *wireRouteConfiguration) GetRouteSpecifiers() []wireTypedExtensionConfig {
+	if m == nil {
+		return nil
+	}
+	return m.RouteSpecifiers
 }
 
 // wireRouteMatch has the fields of envoy.config.route.v3.RouteMatch that the decoder
@@ -618,6 +710,11 @@ type wireRouteMatch struct {
 	RuntimeFraction    *corev3.RuntimeFractionalPercent
 	Headers            []wireHeaderMatcher
 	QueryParameters    []*routev3.QueryParameterMatcher
+	Cookies            []wireCookieMatcher
+	TlsContext         wireRouteMatchTlsContextMatchOptions
+	setTlsContext      bool
+	DynamicMetadata    []wireMetadataMatcher
+	FilterState        []wireFilterStateMatcher
 	whichPathSpecifier int32 // the number of the member that is set
 }
 
@@ -669,6 +766,22 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 			// query_parameters
 			x := wire.Scratch[*routev3.QueryParameterMatcher](&m.QueryParameters, r)
 			wire.Unmarshal(r, x)
+		case 17<<3 | wire.Len:
+			// cookies
+			x := wire.Scratch[wireCookieMatcher](&m.Cookies, r)
+			x.parse(r)
+		case 11<<3 | wire.Len:
+			// tls_context
+			m.setTlsContext = true
+			m.TlsContext.parse(r)
+		case 13<<3 | wire.Len:
+			// dynamic_metadata
+			x := wire.Scratch[wireMetadataMatcher](&m.DynamicMetadata, r)
+			x.parse(r)
+		case 16<<3 | wire.Len:
+			// filter_state
+			x := wire.Scratch[wireFilterStateMatcher](&m.FilterState, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
@@ -733,8 +846,78 @@ func (m *wireRouteMatch) GetQueryParameters() []*routev3.QueryParameterMatcher {
 	return m.QueryParameters
 }
 
+func (m *wireRouteMatch) GetCookies() []wireCookieMatcher {
+	if m == nil {
+		return nil
+	}
+	return m.Cookies
+}
+
+func (m *wireRouteMatch) GetTlsContext() *wireRouteMatchTlsContextMatchOptions {
+	if m == nil || !m.setTlsContext {
+		return nil
+	}
+	return &m.TlsContext
+}
+
+func (m *wireRouteMatch) GetDynamicMetadata() []wireMetadataMatcher {
+	if m == nil {
+		return nil
+	}
+	return m.DynamicMetadata
+}
+
+func (m *wireRouteMatch) GetFilterState() []wireFilterStateMatcher {
+	if m == nil {
+		return nil
+	}
+	return m.FilterState
+}
+
 func (m *wireRouteMatch) hasPathSpecifier() bool {
 	return m != nil && m.whichPathSpecifier != 0
+}
+
+// wireRouteMatchTlsContextMatchOptions has the fields of
+// envoy.config.route.v3.RouteMatch.TlsContextMatchOptions that the decoder reads.
+type wireRouteMatchTlsContextMatchOptions struct {
+	Presented    wire.Wrapper[bool]
+	setPresented bool
+	Validated    wire.Wrapper[bool]
+	setValidated bool
+}
+
+func (m *wireRouteMatchTlsContextMatchOptions) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		switch r.Tag() {
+		case 1<<3 | wire.Len:
+			// presented
+			m.setPresented = true
+			wire.BoolValue(r, &m.Presented)
+		case 2<<3 | wire.Len:
+			// validated
+			m.setValidated = true
+			wire.BoolValue(r, &m.Validated)
+		default:
+			r.Skip()
+		}
+	}
+	r.Leave(outer)
+}
+
+func (m *wireRouteMatchTlsContextMatchOptions) GetPresented() *wire.Wrapper[bool] {
+	if m == nil || !m.setPresented {
+		return nil
+	}
+	return &m.Presented
+}
+
+func (m *wireRouteMatchTlsContextMatchOptions) GetValidated() *wire.Wrapper[bool] {
+	if m == nil || !m.setValidated {
+		return nil
+	}
+	return &m.Validated
 }
 
 // wireVirtualHost has the fields of envoy.config.route.v3.VirtualHost that the decoder
@@ -743,9 +926,13 @@ type wireVirtualHost struct {
 	Name                 string
 	Domains              []string
 	Routes               []wireRoute
+	Matcher              wireMatcher
+	setMatcher           bool
+	RequireTls           routev3.VirtualHost_TlsRequirementType
 	TypedPerFilterConfig map[string]*anypb.Any
 	RetryPolicy          wireRetryPolicy
 	setRetryPolicy       bool
+	RouteSpecifiers      []wireTypedExtensionConfig
 }
 
 func (m *wireVirtualHost) parse(r *wire.Reader) {
@@ -762,6 +949,13 @@ func (m *wireVirtualHost) parse(r *wire.Reader) {
 			// routes
 			x := wire.Scratch[Route](&m.Routes, r)
 			x.parse(r)
+		case 21<<3 | wire.Len:
+			// matcher
+			m.setMatcher = true
+			m.Matcher.parse(r)
+		case 4<<3 | wire.Varint:
+			// require_tls
+			m.RequireTls = routev3.VirtualHost_TlsRequirementType(r.Int32())
 		case 15<<3 | wire.Len:
 			// typed_per_filter_config
 			var key string
@@ -785,6 +979,10 @@ func (m *wireVirtualHost) parse(r *wire.Reader) {
 			// retry_policy
 			m.setRetryPolicy = true
 			m.RetryPolicy.parse(r)
+		case 26<<3 | wire.Len:
+			// route_specifiers
+			x := wire.Scratch[wireTypedExtensionConfig](&m.RouteSpecifiers, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
@@ -813,6 +1011,20 @@ func (m *wireVirtualHost) GetRoutes() []wireRoute {
 	return m.Routes
 }
 
+func (m *wireVirtualHost) GetMatcher() *wireMatcher {
+	if m == nil || !m.setMatcher {
+		return nil
+	}
+	return &m.Matcher
+}
+
+func (m *wireVirtualHost) GetRequireTls() routev3.VirtualHost_TlsRequirementType {
+	if m == nil {
+		return 0
+	}
+	return m.RequireTls
+}
+
 func (m *wireVirtualHost) GetTypedPerFilterConfig() map[string]*anypb.Any {
 	if m == nil {
 		return nil
@@ -825,6 +1037,13 @@ func (m *wireVirtualHost) GetRetryPolicy() *wireRetryPolicy {
 		return nil
 	}
 	return &m.RetryPolicy
+}
+
+func (m *wireVirtualHost) GetRouteSpecifiers() []wireTypedExtensionConfig {
+	if m == nil {
+		return nil
+	}
+	return m.RouteSpecifiers
 }
 
 // wireWeightedCluster has the fields of envoy.config.route.v3.WeightedCluster that the
@@ -933,6 +1152,30 @@ func (m *wireWeightedClusterClusterWeight) GetTypedPerFilterConfig() map[string]
 		return nil
 	}
 	return m.TypedPerFilterConfig
+}
+
+// wireFilterStateMatcher has the fields of envoy.type.matcher.v3.FilterStateMatcher that
+// the decoder reads.
+type wireFilterStateMatcher struct{}
+
+func (*wireFilterStateMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
+}
+
+// wireMetadataMatcher has the fields of envoy.type.matcher.v3.MetadataMatcher that the
+// decoder reads.
+type wireMetadataMatcher struct{}
+
+func (*wireMetadataMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
 }
 
 // wireRegexMatcher has the fields of envoy.type.matcher.v3.RegexMatcher that the decoder
@@ -1101,4 +1344,15 @@ func (m *wireInt64Range) GetEnd() int64 {
 		return 0
 	}
 	return m.End
+}
+
+// wireMatcher has the fields of xds.type.matcher.v3.Matcher that the decoder reads.
+type wireMatcher struct{}
+
+func (*wireMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
 }

@@ -334,17 +334,38 @@ func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Met
 func messageValidate(dc *resource.DecodeContext, p *resource.Path, m *routev3.RouteConfiguration,
 	v *resource.Violations,
 ) {
+	if x := m.GetVhostHeader(); dc.Types.Profile() != resource.Envoy && x != "" {
+		v.Add(p.Field("vhost_header"), x, "must be \"\" (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetRouteSpecifiers()) > 0 {
+		v.Add(p.Field("route_specifiers"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() == resource.HTTP && len(m.GetInternalOnlyHeaders()) > 0 {
+		v.Add(p.Field("internal_only_headers"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if x := m.GetIgnorePathParametersInPathMatching(); dc.Types.Profile() == resource.HTTP && x {
+		v.Add(p.Field("ignore_path_parameters_in_path_matching"), x, "must be false (ADR 330: it is not evaluated)")
+	}
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, *p, m, v)
 	}
 }
 
 // messageValidateVirtualHost checks the rules about one VirtualHost.
-func messageValidateVirtualHost(_ *resource.DecodeContext, p *resource.Path, m *routev3.VirtualHost,
+func messageValidateVirtualHost(dc *resource.DecodeContext, p *resource.Path, m *routev3.VirtualHost,
 	v *resource.Violations,
 ) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
+	}
+	if dc.Types.Profile() != resource.Envoy && m.GetMatcher() != nil {
+		v.Add(p.Field("matcher"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetRouteSpecifiers()) > 0 {
+		v.Add(p.Field("route_specifiers"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if x := m.GetRequireTls(); dc.Types.Profile() == resource.GRPC && x != routev3.VirtualHost_NONE {
+		v.Add(p.Field("require_tls"), x, "must be NONE (ADR 330: it is not evaluated)")
 	}
 }
 
@@ -353,11 +374,29 @@ func messageValidateRoute(dc *resource.DecodeContext, p *resource.Path, m *route
 	if m.GetMatch().GetPathSpecifier() == nil {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
 	}
-	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && x.GetPathSpecifier() != nil &&
+	if x := m.GetMatch(); dc.Types.Profile() != resource.Envoy && x.GetPathSpecifier() != nil &&
 		!convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) &&
 		!convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && x.GetSafeRegex() == nil {
 		v.Add(p.Field("match"), nil,
 			"must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetMatch().GetTlsContext().GetPresented() != nil {
+		v.Add(p.Field("match.tls_context.presented"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetMatch().GetTlsContext().GetValidated() != nil {
+		v.Add(p.Field("match.tls_context.validated"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() == resource.GRPC && len(m.GetMatch().GetCookies()) > 0 {
+		v.Add(p.Field("match.cookies"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetMatch().GetDynamicMetadata()) > 0 {
+		v.Add(p.Field("match.dynamic_metadata"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetMatch().GetFilterState()) > 0 {
+		v.Add(p.Field("match.filter_state"), nil, "must not be set (ADR 330: it is not evaluated)")
+	}
+	if dc.Types.Profile() != resource.Envoy && len(m.GetRouteSpecifiers()) > 0 {
+		v.Add(p.Field("route_specifiers"), nil, "must not be set (ADR 330: it is not evaluated)")
 	}
 	if m := m.GetRoute(); m != nil {
 		if x, ok := m.GetClusterSpecifier().(*routev3.RouteAction_Cluster); dc.Side() == resource.ClientSide && ok &&

@@ -147,7 +147,7 @@ func (s Socket) valid() bool { return s.Kind == HostAndPort && s.Port <= 65535 }
 // rejectUnlessOther is reject, but accepts addresses that are not sockets in profile Envoy: Envoy
 // connects to pipes and to its internal listeners.
 func (s Socket) rejectUnlessOther(dc *resource.DecodeContext, p resource.Path, v *resource.Violations) {
-	if s.Kind != OtherSocket || dc.Types.Profile() == resource.GRPC {
+	if s.Kind != OtherSocket || dc.Types.Profile() != resource.Envoy {
 		s.reject(p, v)
 	}
 }

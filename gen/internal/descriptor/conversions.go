@@ -58,6 +58,7 @@ func headerInputs() []Input {
 	return []Input{
 		{"Name", []string{"name"}},
 		{"Invert", []string{"invert_match"}},
+		{"MissingIsEmpty", []string{"treat_missing_header_as_empty"}},
 		{"Specifier", []string{"header_match_specifier"}},
 		{"Text", []string{"exact_match", "prefix_match", "suffix_match", "contains_match", "safe_regex_match.regex"}},
 		{"Start", []string{"range_match.start"}},

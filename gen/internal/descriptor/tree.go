@@ -72,7 +72,7 @@ type Field struct {
 	Any       Text   `key:"any" kind:"message" with:"struct each" doc:"The value is a google.protobuf.Any that must hold this message."`
 	Go        Text   `key:"go" with:"any" doc:"The import path of the Go package of the message in ´any´, if it does not follow from its name."` // of Any
 	Typed     Flag   `key:"typed_struct" with:"any" doc:"The Any may also hold an xds.type.v3.TypedStruct or a udpa.type.v1.TypedStruct whose value is the message in JSON."`
-	AnyOther  Text   `key:"any_other" kind:"choice" choices:"grpc envoy" with:"any" doc:"In this profile, the Any may hold any other message, which counts as no value. In the other profile, it is a violation."`
+	AnyOther  Text   `key:"any_other" kind:"choice" choices:"grpc http acting envoy" with:"any" doc:"In this profile, the Any may hold any other message, which counts as no value. In other profiles, it is a violation."`
 	Resource  Text   `key:"resource" kind:"message" group:"value" with:"from" doc:"The message is an inlined resource of this registered type. The Go type is resource.Update."`
 	Hook      Text   `key:"hook" kind:"func" group:"value" doc:"A hand-written function returns the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."`
 	Needs     []Text `key:"needs" kind:"paths" with:"hook" doc:"The arguments of the hook; by default the value of ´from´. A name with an upper-case first letter is an earlier field of the same struct. The argument for a oneof of protobuf is an int32, the number of the member that is set, or 0."`
@@ -128,14 +128,14 @@ type Keep struct {
 	Positive Text `key:"positive" kind:"name" group:"keep" doc:"The Go field must be above zero."`
 	Present  Text `key:"present" kind:"path" group:"keep" doc:"There must be a value at this path of the message."`
 	NonEmpty Text `key:"non_empty" kind:"name" group:"keep" doc:"The Go field must not be empty."`
-	Profile  Text `key:"profile" kind:"choice" choices:"grpc envoy" doc:"Drop elements only in this profile."`
+	Profile  Text `key:"profile" kind:"choice" choices:"grpc http acting envoy" doc:"Drop elements only in this profile."`
 }
 
 // Stop says when the rest of a message is not read.
 type Stop struct {
 	diag.Pos `mapping:"stop_if" doc:"The condition for not reading the rest of a struct. Then the fields after the named one are zero, and the rules of the struct are not checked."`
 	NonEmpty Text `key:"non_empty" kind:"name" required:"true" doc:"The Go field must not be empty."`
-	Profile  Text `key:"profile" kind:"choice" choices:"grpc envoy" doc:"Stop only in this profile."`
+	Profile  Text `key:"profile" kind:"choice" choices:"grpc http acting envoy" doc:"Stop only in this profile."`
 }
 
 // Rule is one thing that a resource must fulfil.
@@ -210,7 +210,7 @@ type Cond struct {
 	Absent    []Text `key:"absent" kind:"paths" doc:"There is no value at any of these paths."`
 	Equals    []Pair `key:"equals" doc:"Paths and the values they must have."`
 	XdstpName Flag   `key:"xdstp_name" kind:"flag" doc:"Whether the resource's name is an xdstp name."`
-	Profile   Text   `key:"profile" kind:"choice" choices:"grpc envoy" doc:"How strictly the program validates resources: as gRPC must, or as other proxies may."`
+	Profile   Text   `key:"profile" kind:"choice" choices:"grpc http acting envoy" doc:"How strictly the program validates resources: as gRPC must (´grpc´), as HTTP clients and servers do (´http´), or as other proxies may (´envoy´). ´acting´: in profiles GRPC and HTTP, whose programs act on the configuration. A rule about a field that these programs ignore belongs there."`
 	Side      Text   `key:"side" kind:"choice" choices:"client server" doc:"Who uses the message; see ´side´ of a struct."`
 }
 
@@ -235,5 +235,5 @@ type Hook struct {
 	Finish   Text   `key:"finish" kind:"func" group:"hook" doc:"func(*resource.DecodeContext, *Update, *resource.Violations), called last, and only without violations."`
 	At       Text   `key:"at" kind:"path" with:"validate" doc:"The message to check, or each message of a repeated path; by default the resource's message."`
 	Needs    []Text `key:"needs" kind:"paths" with:"validate" doc:"Paths in that message. The hook gets their values instead of the message."`
-	Profile  Text   `key:"profile" kind:"choice" choices:"grpc envoy" with:"validate" doc:"Call the hook only in this profile. In the other one, ´decoder: wire´ does not unmarshal the resource's message for it."`
+	Profile  Text   `key:"profile" kind:"choice" choices:"grpc http acting envoy" with:"validate" doc:"Call the hook only in this profile. In other ones, ´decoder: wire´ does not unmarshal the resource's message for it."`
 }

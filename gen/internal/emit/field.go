@@ -132,8 +132,7 @@ func (f *Func) store(d *model.Field, x jen.Code, at Place, pass func(*jen.Statem
 			if s.Other == "" {
 				return opened
 			}
-			strict := map[string]string{"grpc": "envoy", "envoy": "grpc"}[s.Other]
-			holds := f.Src("$ || $ == $", f.profile(strict), f.anyName(x, s.Typed), jen.Lit(string(s.Any.Desc.FullName())))
+			holds := f.Src("$ || $ == $", f.otherProfile(s.Other), f.anyName(x, s.Typed), jen.Lit(string(s.Any.Desc.FullName())))
 			return []jen.Code{f.If(nil, holds, opened...)}
 		})
 	}

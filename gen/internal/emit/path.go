@@ -183,8 +183,24 @@ func (e *emitter) sideOf(name string) *jen.Statement {
 
 // profile returns the condition that the program reads resources in a profile.
 func (e *emitter) profile(name string) *jen.Statement {
-	constant := map[string]string{"grpc": "resource.GRPC", "envoy": "resource.Envoy"}[name]
-	return e.Src("dc.Types.Profile() == " + constant)
+	test, _ := profileTests(name)
+	return e.Src("dc.Types.Profile() " + test)
+}
+
+// otherProfile is the opposite of profile.
+func (e *emitter) otherProfile(name string) *jen.Statement {
+	_, opposite := profileTests(name)
+	return e.Src("dc.Types.Profile() " + opposite)
+}
+
+// profileTests returns the test of a profile by its name in descriptors, and the opposite. Programs of all profiles but
+// Envoy act on resources.
+func profileTests(name string) (test, opposite string) {
+	if name == "acting" {
+		return "!= resource.Envoy", "== resource.Envoy"
+	}
+	constant := map[string]string{"grpc": "resource.GRPC", "http": "resource.HTTP", "envoy": "resource.Envoy"}[name]
+	return "== " + constant, "!= " + constant
 }
 
 // Literal is a value that the descriptor states.

@@ -3,6 +3,7 @@ package emit
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/slice"
 )
 
 //go:embed templates
@@ -56,6 +58,15 @@ func (d *codeData) Named(name string) string { return d.e.named(name) }
 
 // Profile is the condition that the program reads resources in a profile.
 func (d *codeData) Profile(name string) string { return d.place(d.e.profile(name)) }
+
+// LateProfiles are the profiles in which a wire decoder unmarshals the message for hooks, without those that another one
+// includes.
+func (d *codeData) LateProfiles() []string {
+	if !slices.Contains(d.Late, "acting") {
+		return d.Late
+	}
+	return slice.Filter(d.Late, func(name string) bool { return name == "acting" || name == "envoy" })
+}
 
 // Viewed reports whether the decoder reads the resource's message through a view.
 func (d *codeData) Viewed() bool { return d.e.viewed(d.Message) }

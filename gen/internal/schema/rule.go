@@ -106,7 +106,7 @@ func notZero(p model.Path) object {
 
 // when puts a schema of a message under a condition. It is false if JSON Schema cannot express it.
 func when(c model.Cond, inner object) (object, bool) {
-	if c.Xdstp != nil || c.Side != "" || c.Profile == "envoy" {
+	if c.Xdstp != nil || c.Side != "" || c.Profile == "envoy" || c.Profile == "http" {
 		return nil, false
 	}
 	var tests []any

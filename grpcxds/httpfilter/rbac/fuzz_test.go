@@ -55,7 +55,7 @@ func (d dice) text() *matcherv3.StringMatcher {
 func (d dice) header() *routev3.HeaderMatcher {
 	m := &routev3.HeaderMatcher{
 		Name:        pick(d, "one", "two", "absent", ":path", ":method", ":authority", "Host", "x-bin", "te", "size"),
-		InvertMatch: d.IntN(3) == 0,
+		InvertMatch: d.IntN(3) == 0, TreatMissingHeaderAsEmpty: d.IntN(3) == 0,
 	}
 	switch d.IntN(4) {
 	case 0:

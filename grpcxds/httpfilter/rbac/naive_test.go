@@ -143,7 +143,7 @@ func (n naive) header(m *routev3.HeaderMatcher) bool {
 	case *routev3.HeaderMatcher_StringMatch:
 		matches = text(s.StringMatch, value)
 	}
-	return there && matches != m.GetInvertMatch()
+	return (there || m.GetTreatMissingHeaderAsEmpty()) && matches != m.GetInvertMatch()
 }
 
 func text(m *matcherv3.StringMatcher, s string) bool {

@@ -42,14 +42,14 @@ func Filter(loggers ...AuditLogger) *resource.HTTPFilter {
 			if err := c.Unmarshal(m); err != nil {
 				return nil, err
 			}
-			return r.read(dc, (*resource.Path)(nil).Field("rules"), m.GetRules())
+			return r.read(dc, "", m)
 		},
 		ParseOverride: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			m := new(rbacv3.RBACPerRoute)
 			if err := c.Unmarshal(m); err != nil {
 				return nil, err
 			}
-			return r.read(dc, (*resource.Path)(nil).Field("rbac.rules"), m.GetRbac().GetRules())
+			return r.read(dc, "rbac.", m.GetRbac())
 		},
 	}
 }
@@ -60,11 +60,17 @@ type reader struct {
 	names   *nameCache
 }
 
-func (r *reader) read(dc *resource.DecodeContext, p resource.Path, m *rbacpolicyv3.RBAC) (Config, error) {
-	if m == nil || m.GetAction() == rbacpolicyv3.RBAC_LOG {
-		return Config{}, nil
-	}
+// read decodes the rules of a filter, or of an override at a prefix. A matcher takes the place of rules in Envoy. To skip it
+// would allow all calls (ADR 330).
+func (r *reader) read(dc *resource.DecodeContext, prefix string, filter *rbacv3.RBAC) (Config, error) {
 	var v resource.Violations
+	if filter.GetMatcher() != nil {
+		v.Add((*resource.Path)(nil).Field(prefix+"matcher"), nil, "must not be set; use rules")
+	}
+	p, m := (*resource.Path)(nil).Field(prefix+"rules"), filter.GetRules()
+	if m == nil || m.GetAction() == rbacpolicyv3.RBAC_LOG {
+		return Config{}, v.Err()
+	}
 	if a := m.GetAction(); a != rbacpolicyv3.RBAC_ALLOW && a != rbacpolicyv3.RBAC_DENY {
 		v.Add(p.Field("action"), a, "must be one of ALLOW, DENY, LOG (A41)")
 	}

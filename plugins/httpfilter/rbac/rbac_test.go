@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	matcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	rbacpolicyv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -115,6 +117,47 @@ func TestEqual(t *testing.T) {
 			if got := first.Equal(second); got != (i == j) {
 				t.Errorf("%s and %s: %v", a, b, got)
 			}
+		}
+	}
+}
+
+// A matcher takes the place of rules, so a filter that ignores it allows all calls.
+func TestMatcher(t *testing.T) {
+	matcher := new(matcherv3.Matcher)
+	for _, tt := range []struct {
+		rbac *rbacv3.RBAC
+		want string
+	}{
+		{&rbacv3.RBAC{Matcher: matcher}, "matcher; must not be set; use rules"},
+		{&rbacv3.RBAC{Matcher: matcher, Rules: &rbacpolicyv3.RBAC{Action: rbacpolicyv3.RBAC_LOG}}, "matcher; must not be set; use rules"},
+		{&rbacv3.RBAC{ShadowMatcher: matcher}, ""},
+		{nil, ""},
+	} {
+		parse := func(f func(*resource.DecodeContext, resource.TypedConfig) (any, error), m proto.Message) string {
+			packed, err := anypb.New(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := resource.OpenTypedConfig(packed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f(nil, c); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		if tt.rbac != nil {
+			if got := parse(Filter().Parse, tt.rbac); got != tt.want {
+				t.Errorf("%v: %q, want %q", tt.rbac, got, tt.want)
+			}
+		}
+		want := tt.want
+		if want != "" {
+			want = "rbac." + want
+		}
+		if got := parse(Filter().ParseOverride, &rbacv3.RBACPerRoute{Rbac: tt.rbac}); got != want {
+			t.Errorf("override %v: %q, want %q", tt.rbac, got, want)
 		}
 	}
 }

@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "9af904c3244b3e22",
+		Sum:        "999cb5201d0c6c0d",
 	})
 }

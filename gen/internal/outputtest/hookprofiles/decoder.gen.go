@@ -21,6 +21,12 @@ var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Viol
 // hook that validates Thing
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateEnvoy
 
+// hook that validates Thing
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateHTTP
+
+// hook that validates Thing
+var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateActing
+
 // hook that validates Part
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart
 

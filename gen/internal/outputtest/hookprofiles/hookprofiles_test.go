@@ -25,7 +25,8 @@ func TestProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for profile, want := range map[resource.Profile]string{
-		resource.GRPC:  "small = 4; is seen in profile gRPC",
+		resource.GRPC:  "small = 4; is seen in profile gRPC, and small = 4; is seen by programs that act",
+		resource.HTTP:  "small = 4; is seen in profile HTTP, and small = 4; is seen by programs that act",
 		resource.Envoy: "small = 4; is seen in profile Envoy, and part.size = 5; is seen in profile Envoy",
 	} {
 		types, err := base.Extend(profile)

@@ -15,6 +15,12 @@ func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *
 	if dc.Types.Profile() == resource.Envoy {
 		validateEnvoy(dc, *p, m, v)
 	}
+	if dc.Types.Profile() == resource.HTTP {
+		validateHTTP(dc, *p, m, v)
+	}
+	if dc.Types.Profile() != resource.Envoy {
+		validateActing(dc, *p, m, v)
+	}
 	if dc.Types.Profile() == resource.Envoy {
 		if x := m.GetPart(); x != nil {
 			validatePart(dc, p.Field("part"), x, v)

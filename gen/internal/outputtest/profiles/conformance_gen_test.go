@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "b7480bc63967d176",
+		Sum:        "6ae91efebe5da6e6",
 	})
 }

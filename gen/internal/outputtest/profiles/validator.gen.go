@@ -16,6 +16,12 @@ func validate(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *
 	if dc.Types.Profile() == resource.Envoy && !dc.Name.IsXdstp() && m.GetText() == "" {
 		v.Add(p.Field("text"), "", "must be set when the resource's name is not xdstp")
 	}
+	if x := m.GetCount(); dc.Types.Profile() != resource.Envoy && x > 7 {
+		v.Add(p.Field("count"), x, "must be at most 7")
+	}
+	if x := m.GetSmall(); dc.Types.Profile() == resource.HTTP && x > 8 {
+		v.Add(p.Field("small"), x, "must be at most 8")
+	}
 	if dc.Types.Profile() == resource.GRPC {
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)

@@ -59,7 +59,7 @@ func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 		u.Alone = decodeSided(dc.At(resource.ServerSide), meta, &q, x, v)
 	}
 	if x := m.GetExtension(); x != nil {
-		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "xdsforge.test.v1.Part" {
+		if dc.Types.Profile() != resource.Envoy || convert.TypedName(dc, x) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
 			if convert.OpenTyped(dc, p.Field("extension"), x, y, v) {
 				q := p.Field("extension")
@@ -68,7 +68,7 @@ func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 		}
 	}
 	if x := m.GetInner().GetExtension(); x != nil {
-		if dc.Types.Profile() == resource.Envoy || string(x.MessageName()) == "xdsforge.test.v1.Part" {
+		if dc.Types.Profile() != resource.GRPC || string(x.MessageName()) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
 			if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
 				q := p.Field("inner.extension")
@@ -79,7 +79,7 @@ func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	u.Each = convert.Slice[Named](len(m.GetExtensions()))
 	for i, x := range m.GetExtensions() {
 		q := p.Item("extensions", i)
-		if dc.Types.Profile() == resource.GRPC || string(x.MessageName()) == "xdsforge.test.v1.Part" {
+		if dc.Types.Profile() != resource.Envoy || string(x.MessageName()) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
 			if convert.OpenAny(dc, q, x, y, v) {
 				u.Each = append(u.Each, decodeNamed(dc, meta, &q, y, v))

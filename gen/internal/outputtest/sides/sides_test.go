@@ -99,7 +99,7 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// In one profile, another message is no value; in the other one, it is a violation.
+// In one profile, another message is no value; in the others, it is a violation.
 func TestOthers(t *testing.T) {
 	other, part := packed(t, wrapperspb.UInt32(1)), packed(t, &testpb.Part{Id: "p"})
 	typed := packed(t, &xdsv3.TypedStruct{
@@ -112,8 +112,10 @@ func TestOthers(t *testing.T) {
 		{Name: "n", Parts: parts, Extension: other},
 		{Name: "n", Parts: parts, Extensions: []*anypb.Any{part, other}},
 	} {
-		if _, err := decodeIn(t, resource.GRPC, m); err == nil || !strings.Contains(err.Error(), must) {
-			t.Errorf("%v in profile gRPC: %v", m, err)
+		for _, profile := range []resource.Profile{resource.GRPC, resource.HTTP} {
+			if _, err := decodeIn(t, profile, m); err == nil || !strings.Contains(err.Error(), must) {
+				t.Errorf("%v in profile %v: %v", m, profile, err)
+			}
 		}
 		u, err := decodeIn(t, resource.Envoy, m)
 		if err != nil {
@@ -124,8 +126,10 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	m := &testpb.Thing{Name: "n", Parts: parts, Inner: &testpb.Thing{Extension: other}}
-	if _, err := decodeIn(t, resource.Envoy, m); err == nil || !strings.Contains(err.Error(), must) {
-		t.Errorf("what may be another message in gRPC: %v", err)
+	for _, profile := range []resource.Profile{resource.Envoy, resource.HTTP} {
+		if _, err := decodeIn(t, profile, m); err == nil || !strings.Contains(err.Error(), must) {
+			t.Errorf("what may be another message in gRPC, in profile %v: %v", profile, err)
+		}
 	}
 	if u, err := decodeIn(t, resource.GRPC, m); err != nil || u.Strict != nil {
 		t.Errorf("what may be another message in gRPC: %+v, %v", u, err)
