@@ -113,7 +113,7 @@ func (st *Stream) outdated() error {
 					return true
 				}
 			}
-			for _, p := range s.subs {
+			for p := range s.subs.all() {
 				if p.entry.feed == f && p.flags.has(byName) {
 					return true
 				}

@@ -10,6 +10,24 @@ type Budget struct {
 
 	mu           sync.Mutex
 	names, bytes int
+
+	// turn is held by the stream of the client that works. So a client waits for the lock of a core at most once at
+	// a time, whatever the number of its streams.
+	turn sync.Mutex
+}
+
+// enter waits for the turn of a stream of the client.
+func (b *Budget) enter() {
+	if b != nil {
+		b.turn.Lock()
+	}
+}
+
+// exit ends the turn.
+func (b *Budget) exit() {
+	if b != nil {
+		b.turn.Unlock()
+	}
 }
 
 // count adds or removes the subscription to a name.

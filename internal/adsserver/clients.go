@@ -68,7 +68,7 @@ func (s *substream) state() ClientType {
 
 // size returns the number of subscriptions.
 func (s *substream) size() (n int) {
-	for _, p := range s.subs {
+	for p := range s.subs.all() {
 		if p.flags.has(byName) {
 			n++
 		}

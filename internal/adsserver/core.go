@@ -34,6 +34,8 @@ type Core struct {
 	touched []*Stream     // by the current event
 	batch   []*content    // of the response that is built
 	batches uint64        // so far
+	part    int           // see defaultPart; tests have other parts
+	between func()        // called between two parts, for tests
 	changed chan struct{} // closed and replaced when the state of a feed changes
 	timers  timers
 	seed    maphash.Seed
@@ -80,6 +82,7 @@ func New(config Config) (*Core, error) {
 		config: config, byName: make(map[string]*feed), types: make(map[string]*kind),
 		streams: make(map[*Stream]struct{}), changed: make(chan struct{}), counts: make(map[string]*Counts),
 		requests: sync.Pool{New: func() any { return new(request) }}, seed: maphash.MakeSeed(),
+		part: defaultPart, between: func() {},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel

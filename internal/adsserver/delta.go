@@ -21,22 +21,35 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 	if first && len(r.names)+len(r.unsubscribe) == 0 && !s.refuse(source.Wildcard, nil) {
 		s.subscribe(source.Wildcard, 0)
 	}
-	for _, n := range r.names {
-		if name := string(n); !s.refuse(name, nil) {
+	err := s.stream.inParts(r.names, func(name string) {
+		if !s.refuse(name, nil) {
 			s.subscribe(name, resend)
 		}
+	}, s.merge)
+	if err == nil {
+		err = s.joinMembers()
 	}
-	s.merge()
-	for _, n := range r.unsubscribe {
-		name := string(n)
+	if err == nil && len(r.unsubscribe) > 0 {
+		err = s.deltaUnsubscribe(r.unsubscribe)
+	}
+	if err == nil {
+		err = s.checkCount()
+	}
+	return err
+}
+
+func (s *substream) deltaUnsubscribe(names [][]byte) error {
+	err := s.stream.inParts(names, func(name string) {
 		s.forgive(name)
 		s.unsubscribe(name)
+	}, s.subs.compact)
+	if err == nil {
+		err = s.leaveLists(s.stream.pause)
 	}
-	if len(r.unsubscribe) > 0 {
-		s.compact()
+	if err == nil {
 		s.disclaim()
 	}
-	return s.checkCount()
+	return err
 }
 
 // subscribesTo reports whether the client subscribes to a collection.
@@ -137,7 +150,7 @@ func (s *substream) removals() (names []string) {
 		}
 	}
 	if ended {
-		s.compact()
+		s.subs.compact()
 	}
 	s.dirty = shrink(s.dirty)
 	return names

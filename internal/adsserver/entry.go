@@ -42,6 +42,7 @@ type collection struct {
 	feed     *feed
 	members  []*entry
 	streams  map[*substream]*listSub
+	leaving  []*substream // have unsubscribed, and may still have members
 	complete bool
 }
 
@@ -182,7 +183,7 @@ func (e *entry) target(k *kind) *entry {
 
 // dropCollection forgets a collection without members and subscribers.
 func (c *Core) dropCollection(k *kind, l *collection) {
-	if len(l.members) == 0 && len(l.streams) == 0 {
+	if len(l.members) == 0 && len(l.streams)+len(l.leaving) == 0 {
 		delete(k.collections, l.name)
 	} else if cap(l.members) > 64 && len(l.members) < cap(l.members)/4 {
 		l.members = slices.Clone(l.members)

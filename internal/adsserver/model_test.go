@@ -52,6 +52,7 @@ type world struct {
 	store   *source.Memory
 	core    *Core
 	clients []*naive
+	acting  *naive // the client of the current step
 	value   int
 	expect  map[source.Key]source.Resource
 	log     []string
@@ -79,6 +80,9 @@ func runModel(t *testing.T, seed uint64, delta bool) {
 			t.Fatal(err)
 		}
 		defer w.core.Close()
+		if w.rnd.IntN(2) == 0 {
+			w.interrupt()
+		}
 		for range 1 + w.rnd.IntN(3) {
 			w.clients = append(w.clients, newNaive(t, w.core, delta))
 		}
@@ -98,12 +102,47 @@ func runModel(t *testing.T, seed uint64, delta bool) {
 	})
 }
 
+// interrupt divides requests and ends of streams into parts, between which the store changes and other clients
+// act.
+func (w *world) interrupt() {
+	w.core.part = 1 + w.rnd.IntN(2)
+	within := false
+	w.core.between = func() {
+		if within || w.rnd.IntN(2) == 0 {
+			return
+		}
+		within = true
+		defer func() { within = false }()
+		switch w.rnd.IntN(3) {
+		case 0:
+			w.commit()
+		case 1:
+			w.step()
+		case 2:
+			c := w.clients[w.rnd.IntN(len(w.clients))]
+			if busy := c.stream.busy; c != w.acting || busy {
+				if c.next("") && busy {
+					w.t.Error("a client receives a response before its request is handled")
+				}
+			}
+		}
+		synctest.Wait()
+	}
+}
+
 func (w *world) url() string {
 	return []string{clusterURL, clusterURL, endpointURL, pairURL}[w.rnd.IntN(4)]
 }
 
 func (w *world) step() {
 	c := w.clients[w.rnd.IntN(len(w.clients))]
+	if c == w.acting { // this is between two parts of its own step
+		w.commit()
+		return
+	}
+	before := w.acting
+	w.acting = c
+	defer func() { w.acting = before }()
 	switch w.rnd.IntN(10) {
 	case 0, 1, 2:
 		w.commit()

@@ -89,7 +89,7 @@ func (s *substream) lacks() string {
 
 // subscriptions returns the names and collections that the client subscribes to, sorted.
 func (s *substream) subscriptions() (names []string) {
-	for _, p := range s.subs {
+	for p := range s.subs.all() {
 		if p.flags.has(byName) {
 			names = append(names, p.entry.name)
 		}

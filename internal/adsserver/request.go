@@ -19,6 +19,7 @@ type request struct {
 	names       [][]byte // subscribed, or to subscribe to
 	unsubscribe [][]byte
 	initial     [][2][]byte // names and versions
+	digest      uint64      // of names, in state of the world; never 0
 	claims      *claims     // of initial; nil if there are none
 	url         []byte
 	nonce       []byte

@@ -9,28 +9,35 @@ import (
 // sotwRequest replaces the names of the type. Without names, a request asks for everything, unless
 // an earlier one on the stream had names.
 func (s *substream) sotwRequest(r *request) error {
-	c := s.stream.core
-	digest := r.digestOf(c.seed)
-	if digest == s.names {
+	if r.digest == s.names {
 		return nil
 	}
 	if err := s.checkNames(r.names); err != nil {
 		return err
 	}
-	s.names = digest
+	s.names = r.digest
 	s.explicit = s.explicit || len(r.names) > 0
 	refused := s.takeRefused()
 	if !s.explicit && !s.refuse(source.Wildcard, refused) {
 		s.named(source.Wildcard)
 	}
-	for _, n := range r.names {
-		if name := string(n); !s.refuse(name, refused) {
+	before := s.asked
+	s.asked = make([]*entry, 0, len(r.names))
+	err := s.stream.inParts(r.names, func(name string) {
+		if !s.refuse(name, refused) {
 			s.named(name)
 		}
+	}, s.merge)
+	if err == nil {
+		err = s.joinMembers()
 	}
-	s.merge()
-	s.sweep()
-	return s.checkCount()
+	if err == nil {
+		err = s.sweep(before)
+	}
+	if err == nil {
+		err = s.checkCount()
+	}
+	return err
 }
 
 // named subscribes to a name, or marks the subscription that exists.
@@ -44,20 +51,27 @@ func (s *substream) named(name string) {
 	if e := s.kind.entries[name]; e != nil {
 		if p := s.find(e); p != nil && p.flags.has(byName) {
 			p.flags |= named
+			s.asked = append(s.asked, e)
 			return
 		}
 	}
-	s.subscribe(name, named)
+	if e := s.subscribe(name, named); e != nil {
+		s.asked = append(s.asked, e)
+	}
 }
 
-// sweep ends the subscriptions that the last request did not mark, and clears the marks.
-func (s *substream) sweep() {
-	for i := range s.subs {
-		p := &s.subs[i]
+// sweep ends the subscriptions to earlier names that the last request did not mark, and clears the marks.
+func (s *substream) sweep(before []*entry) error {
+	err := s.eachOf(before, func(p *sub) {
 		if p.flags.has(byName) && !p.flags.has(named) {
 			s.dropName(p)
 		}
-		p.flags &^= named
+	})
+	if err == nil {
+		err = s.eachOf(s.asked, func(p *sub) { p.flags &^= named })
+	}
+	if err != nil {
+		return err
 	}
 	for i := len(s.lists) - 1; i >= 0; i-- {
 		if l := s.lists[i]; !l.named {
@@ -66,7 +80,24 @@ func (s *substream) sweep() {
 			l.named = false
 		}
 	}
-	s.compact()
+	return s.leaveLists(s.stream.pause)
+}
+
+// eachOf calls f with the subscriptions to entries, in parts.
+func (s *substream) eachOf(entries []*entry, f func(p *sub)) error {
+	for i, e := range entries {
+		if p := s.find(e); p != nil {
+			f(p)
+		}
+		if (i+1)%s.stream.core.part == 0 {
+			s.subs.compact()
+			if err := s.stream.pause(); err != nil {
+				return err
+			}
+		}
+	}
+	s.subs.compact()
+	return nil
 }
 
 // checkNames checks the bounds of the names of a request.
@@ -113,8 +144,7 @@ func (s *substream) whole() (batch []*content, ok bool) {
 	}
 	batch = s.stream.core.newBatch()
 	ended := false
-	for i := range s.subs {
-		p := &s.subs[i]
+	for p := range s.subs.all() {
 		x := p.entry.content
 		p.flags &^= resend
 		if x == nil {
@@ -129,7 +159,7 @@ func (s *substream) whole() (batch []*content, ok bool) {
 		batch = s.stream.core.appendOnce(batch, x)
 	}
 	if ended {
-		s.compact()
+		s.subs.compact()
 	}
 	for _, l := range s.lists {
 		l.told = true

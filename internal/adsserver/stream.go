@@ -30,6 +30,9 @@ type Stream struct {
 	node    string // id of the client's node
 	begun   bool
 	err     error // the stream has ended
+	pending bool  // it has ended, and leave must follow
+	busy    bool  // a request is handled
+	paused  bool  // others had the lock meanwhile
 	touched bool  // in core.touched
 	late    bool  // in core.rounds.late
 	going   bool  // builds responses until there are none, though it is late
@@ -87,24 +90,49 @@ func (st *Stream) Close(err error) {
 	c := st.core
 	c.mu.Lock()
 	st.end(err)
+	pending := st.pending
 	c.flush()
 	c.wake()
 	c.mu.Unlock()
+	if pending {
+		st.budget.enter()
+		c.mu.Lock()
+		st.leave()
+		c.flush()
+		c.wake()
+		c.mu.Unlock()
+		st.budget.exit()
+	}
 	c.config.Changed()
 }
 
-// end ends the stream once, and all its subscriptions.
+// end ends the stream once, and its subscriptions. Many subscriptions end with leave, in parts.
 func (st *Stream) end(err error) {
 	if st.err != nil {
 		return
 	}
 	st.err = err
 	delete(st.core.streams, st)
+	st.touch()
+	n := 0
+	for _, s := range st.kinds {
+		n += s.subs.n + len(s.lists)
+	}
+	if st.pending = true; n <= st.core.part {
+		st.leave()
+	}
+}
+
+// leave ends the subscriptions of a stream that has ended. Others may have the lock in between.
+func (st *Stream) leave() {
+	if !st.pending {
+		return
+	}
+	st.pending = false
 	for _, s := range st.kinds {
 		s.leave()
 	}
 	st.budget.release(st)
-	st.touch()
 }
 
 // touch has the stream woken at the end of the event.
@@ -118,24 +146,35 @@ func (st *Stream) touch() {
 // Request handles an encoded request. An error has ended the stream.
 func (st *Stream) Request(raw []byte) error {
 	c := st.core
+	st.budget.enter()
 	r := c.requests.Get().(*request)
 	defer func() { r.claims = nil; c.requests.Put(r) }()
 	err := r.decode(raw, st.delta)
 	if err == nil {
 		r.claims, err = c.newClaims(r.initial)
 	}
+	if !st.delta {
+		r.digest = r.digestOf(c.seed)
+	}
 	c.mu.Lock()
 	rejection, from := source.Rejection{}, (*feed)(nil)
 	if st.err == nil && err == nil {
+		st.busy = true
 		rejection, from, err = st.handle(r)
+		if st.busy = false; st.paused {
+			st.paused = false
+			st.touch()
+		}
 	}
 	if err != nil {
 		st.end(err)
 	}
 	err = st.err
+	st.leave()
 	c.flush()
 	c.wake()
 	c.mu.Unlock()
+	st.budget.exit()
 	if from != nil {
 		from.session.Report(rejection)
 		c.config.Rejected(rejection)
@@ -223,13 +262,14 @@ func (st *Stream) kindOf(url []byte) (s *substream, first bool, err error) {
 func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 	c := st.core
 	for {
+		st.budget.enter()
 		c.mu.Lock()
 		err := st.err
 		var pieces [][]byte
 		var again <-chan time.Time
 		more := false // there is work, and others may have the lock before
 		switch {
-		case err != nil || c.held || st.late && !st.going:
+		case err != nil || c.held || st.busy || st.late && !st.going:
 		case st.behind.waits():
 			again = st.behind.next()
 		case st.compare():
@@ -242,6 +282,7 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			c.now = 0
 		}
 		c.mu.Unlock()
+		st.budget.exit()
 		if more {
 			continue
 		}

@@ -10,7 +10,7 @@ type substream struct {
 	stream *Stream
 	kind   *kind
 
-	subs     []sub                   // ordered by the ids of their entries
+	subs     subs
 	adds     []sub                   // to be merged into subs
 	lists    []*listSub              // subscribed collections
 	dirty    []*entry                // that may have something to send, in any order
@@ -18,7 +18,9 @@ type substream struct {
 	owed     []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
 	waiting  int                     // subscriptions of which not everything is known
 	puts     bool                    // dirty may have an entry with content
-	left     bool                    // the client has unsubscribed from a collection whose members are still in subs
+	asked    []*entry                // state of the world: names of the last request
+	joining  []joining               // collections whose members are still to be added
+	leaving  []*collection           // collections whose members are still to be dropped
 	gone     bool                    // dirty may have an entry without content, or a list is not answered
 	explicit bool                    // state of the world: a request had names
 	names    uint64                  // state of the world: digest of the names of the last request
@@ -38,14 +40,6 @@ type substream struct {
 	reason   string     // of that
 	rejected int        // NACKs
 	last     []*content // of the last response, until it is answered
-}
-
-// A sub is a subscription of a stream to a name.
-type sub struct {
-	entry *entry
-	stamp uint64 // of the content that the client has; 0: none
-	place uint32 // of the substream in the users of the entry
-	flags flags
 }
 
 type flags uint8
@@ -73,23 +67,20 @@ type listSub struct {
 }
 
 // find returns the subscription to an entry, or nil. It is valid until subs change.
-func (s *substream) find(e *entry) *sub {
-	i, ok := slices.BinarySearchFunc(s.subs, e.id, func(x sub, id uint64) int { return cmp.Compare(x.entry.id, id) })
-	if !ok || s.subs[i].entry != e {
-		return nil
-	}
-	return &s.subs[i]
-}
+func (s *substream) find(e *entry) *sub { return s.subs.find(e.id) }
 
 // note records that an entry may have something to send.
 func (s *substream) note(e *entry) {
+	if s.stream.err != nil {
+		return // it is leaving
+	}
 	s.lag()
 	if e.content != nil {
 		s.puts = true
 	} else {
 		s.gone = true
 	}
-	if len(s.dirty) == cap(s.dirty) && len(s.dirty) > 2*len(s.subs) {
+	if len(s.dirty) == cap(s.dirty) && len(s.dirty) > 2*s.subs.n {
 		s.sortDirty() // a client that does not read must not make it grow
 	}
 	s.dirty = append(s.dirty, e)
@@ -114,7 +105,7 @@ func (s *substream) sortDirty() {
 
 // add subscribes to an entry when merge is called.
 func (s *substream) add(e *entry, f flags) {
-	s.adds = append(s.adds, sub{entry: e, flags: f})
+	s.adds = append(s.adds, sub{id: e.id, entry: e, flags: f})
 }
 
 // merge subscribes to the added entries.
@@ -122,7 +113,7 @@ func (s *substream) merge() {
 	if len(s.adds) == 0 {
 		return
 	}
-	byID := func(a, b sub) int { return cmp.Compare(a.entry.id, b.entry.id) }
+	byID := func(a, b sub) int { return cmp.Compare(a.id, b.id) }
 	slices.SortStableFunc(s.adds, byID)
 	adds := s.adds[:0]
 	for _, a := range s.adds {
@@ -141,7 +132,7 @@ func (s *substream) merge() {
 			fresh = append(fresh, a)
 		}
 	}
-	s.insert(fresh)
+	s.subs.add(fresh...)
 	for _, a := range fresh {
 		p := s.find(a.entry)
 		p.flags = 0
@@ -149,26 +140,6 @@ func (s *substream) merge() {
 		s.extend(p, a.flags)
 	}
 	s.adds = nil
-}
-
-// insert merges new subscriptions, in order, into the ordered ones.
-func (s *substream) insert(fresh []sub) {
-	if len(fresh) == 0 {
-		return
-	}
-	if n := len(s.subs); n == 0 || s.subs[n-1].entry.id < fresh[0].entry.id {
-		s.subs = append(slices.Grow(s.subs, len(fresh)), fresh...)
-		return
-	}
-	merged := make([]sub, 0, len(s.subs)+len(fresh))
-	for _, old := range s.subs {
-		for len(fresh) > 0 && fresh[0].entry.id < old.entry.id {
-			merged, fresh = append(merged, fresh[0]), fresh[1:]
-		}
-		merged = append(merged, old)
-	}
-	merged = append(merged, fresh...)
-	s.subs = merged
 }
 
 // extend adds reasons to a subscription.
@@ -201,7 +172,7 @@ func (s *substream) join(e *entry) {
 		p.flags |= member
 		return
 	}
-	s.insert([]sub{{entry: e, place: e.addUser(s), flags: member}})
+	s.subs.add(sub{id: e.id, entry: e, place: e.addUser(s), flags: member})
 	s.inherit(s.find(e))
 	s.note(e)
 }
@@ -222,25 +193,27 @@ func (s *substream) inherit(p *sub) {
 	}
 }
 
-// subscribe subscribes to a name, and returns its entry or collection. merge must follow.
-func (s *substream) subscribe(name string, f flags) {
+// subscribe subscribes to a name, and returns its entry, or nil for a collection. merge and joinMembers must follow.
+func (s *substream) subscribe(name string, f flags) *entry {
 	c, k := s.stream.core, s.kind
 	if !isCollection(name) {
 		e := k.entries[name]
 		if e == nil {
 			if name = canonical(name); isCollection(name) {
-				s.subscribe(name, f)
-				return
+				return s.subscribe(name, f)
 			}
 			e = c.entryOf(k, name)
 		}
 		s.add(e, f|byName)
-		return
+		return e
 	}
 	name = canonical(name)
 	if l := s.listOf(name); l != nil {
 		s.again(l)
-		return
+		return nil
+	}
+	if l := k.collections[name]; l != nil {
+		c.abandoned(l)
 	}
 	l := c.collectionOf(k, name, c.route(name))
 	if l.streams == nil {
@@ -260,22 +233,15 @@ func (s *substream) subscribe(name string, f flags) {
 	}
 	s.gone = true
 	s.stream.touch()
-	for _, e := range l.members {
-		if e.content != nil {
-			s.add(e, member|f&resend)
-		}
-	}
+	s.joining = append(s.joining, joining{l, member | f&resend, len(l.members)})
+	return nil
 }
 
 // again answers a subscription to a collection that the stream subscribes to already.
 func (s *substream) again(l *listSub) {
 	l.told, s.gone = false, true
 	s.stream.touch()
-	for _, e := range l.list.members {
-		if e.content != nil {
-			s.add(e, member|resend)
-		}
-	}
+	s.joining = append(s.joining, joining{l.list, member | resend, len(l.list.members)})
 }
 
 // listOf returns the subscription to a collection, or nil.
@@ -306,7 +272,7 @@ func (s *substream) learned(p *listSub) {
 	}
 }
 
-// unsubscribe ends a subscription to a name or a collection. compact must follow.
+// unsubscribe ends a subscription to a name or a collection. compact and leaveLists must follow.
 func (s *substream) unsubscribe(name string) {
 	name = canonical(name)
 	if isCollection(name) {
@@ -363,70 +329,22 @@ func (s *substream) owe(p *sub) {
 
 // drop ends a subscription without reasons.
 func (s *substream) drop(p *sub) {
-	p.flags = 0
+	s.subs.end(p)
 	p.entry.removeUser(p)
 	s.stream.core.release(s.kind, p.entry)
 }
 
-// dropList ends the subscription to a collection. compact must follow: it drops the members.
-func (s *substream) dropList(l *listSub) {
-	last := len(s.lists) - 1
-	moved := s.lists[last]
-	s.lists[l.place], moved.place = moved, l.place
-	s.lists[last] = nil
-	s.lists = s.lists[:last]
-	s.stream.count(-1, l.list.name)
-	s.stream.collections--
-	if l.waits {
-		s.waiting--
-	}
-	s.leaveList(l.list)
-	s.left = true
-}
-
-func (s *substream) leaveList(l *collection) {
-	delete(l.streams, s)
-	if len(l.streams) > 0 {
-		return
-	}
-	l.feed.want(s.kind, l.name, drop)
-	s.stream.core.dropCollection(s.kind, l)
-}
-
-// dropMembers drops the members of all collections from which the client has unsubscribed.
-func (s *substream) dropMembers() {
-	s.left = false
-	for i := range s.subs {
-		p := &s.subs[i]
-		if !p.flags.has(member) || p.entry.collection.streams[s] != nil {
-			continue
-		}
-		if p.flags &^= member; !p.flags.has(byName) {
-			s.drop(p)
-		}
-	}
-}
-
-// compact removes ended subscriptions.
-func (s *substream) compact() {
-	if s.left {
-		s.dropMembers()
-	}
-	s.subs = slices.DeleteFunc(s.subs, func(p sub) bool { return p.flags == 0 })
-	if cap(s.subs) > 64 && len(s.subs) < cap(s.subs)/4 {
-		s.subs = slices.Clone(s.subs)
-	}
-}
-
-// leave ends all subscriptions when the stream ends.
+// leave ends all subscriptions when the stream ends. Others may have the lock in between.
 func (s *substream) leave() {
 	for _, l := range s.lists {
-		s.leaveList(l.list)
+		delete(l.list.streams, s)
+		l.list.leaving = append(l.list.leaving, s)
+		s.leaving = append(s.leaving, l.list)
 	}
 	s.stream.collections -= len(s.lists)
 	s.lists = nil
-	for i := range s.subs {
-		p := &s.subs[i]
+	breathe := func() error { s.stream.core.breathe(); return nil }
+	_ = s.eachPart(func(p *sub) { // breathe returns no error
 		e := p.entry
 		if p.flags.has(byName) {
 			e.explicit--
@@ -436,8 +354,11 @@ func (s *substream) leave() {
 			}
 		}
 		s.drop(p)
-	}
-	s.subs, s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	}, breathe)
+	s.forgetLists()
+	s.subs = subs{}
+	s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil
+	s.joining, s.asked = nil, nil
 	s.puts, s.gone = false, false
 	s.stream.core.leave(s.kind)
 }

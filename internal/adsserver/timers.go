@@ -111,7 +111,7 @@ func (c *Core) tick() {
 // beat notes a heartbeat for the streams of an entry.
 func (e *entry) beat() {
 	for _, s := range e.users {
-		if len(s.beats) <= len(s.subs) { // one that does not read is told later, by the next
+		if len(s.beats) <= s.subs.n { // one that does not read is told later, by the next
 			s.beats = append(s.beats, e)
 		}
 		s.stream.touch()

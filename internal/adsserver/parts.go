@@ -1,0 +1,192 @@
+package adsserver
+
+import "slices"
+
+// defaultPart is the number of names that a stream handles before others may have the lock of the core. It takes
+// less than a millisecond.
+const defaultPart = 256
+
+// breathe lets others have the lock. What the event has done so far is visible to them.
+func (c *Core) breathe() {
+	c.flush()
+	c.wake()
+	c.mu.Unlock()
+	c.between()
+	c.mu.Lock()
+}
+
+// pause lets others have the lock, and returns the reason if the stream has ended meanwhile. The stream sends
+// nothing before its request is handled.
+func (st *Stream) pause() error {
+	st.paused = true
+	st.core.breathe()
+	return st.err
+}
+
+// inParts calls f with each name, and after with each part of them.
+func (st *Stream) inParts(names [][]byte, f func(name string), after func()) error {
+	for len(names) > 0 {
+		n := min(st.core.part, len(names))
+		for _, name := range names[:n] {
+			f(string(name))
+		}
+		after()
+		if names = names[n:]; len(names) > 0 {
+			if err := st.pause(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachPart calls f with all subscriptions, and then between for each part of them. Others may have the lock in
+// between. An error of between ends it.
+func (s *substream) eachPart(f func(p *sub), between func() error) error {
+	for id, more := uint64(0), true; more; {
+		n := 0
+		more = false
+		for p := range s.subs.from(id) {
+			if n == s.stream.core.part {
+				id, more = p.id, true
+				break
+			}
+			n++
+			f(p)
+		}
+		s.subs.compact()
+		if more {
+			if err := between(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A joining is a collection whose members become members of a stream, from the last to the first. New members
+// join by themselves. A member takes the place of one that is released: it is among those that have joined.
+type joining struct {
+	list  *collection
+	flags flags
+	left  int // members that have not joined
+}
+
+// joinMembers subscribes to the members of new collections.
+func (s *substream) joinMembers() error {
+	for n := 0; len(s.joining) > 0; {
+		last := len(s.joining) - 1
+		j := &s.joining[last]
+		members := j.list.members
+		end := min(j.left, len(members))
+		begin := max(0, end-s.stream.core.part)
+		for _, e := range members[begin:end] {
+			if e.content != nil {
+				s.add(e, j.flags)
+			}
+		}
+		s.merge()
+		if j.left = begin; begin == 0 {
+			s.joining = s.joining[:last]
+		}
+		if n += end - begin; n >= s.stream.core.part && len(s.joining) > 0 {
+			n = 0
+			if err := s.stream.pause(); err != nil {
+				return err
+			}
+		}
+	}
+	s.joining = nil
+	return nil
+}
+
+// dropList ends the subscription to a collection. leaveLists must follow.
+func (s *substream) dropList(l *listSub) {
+	last := len(s.lists) - 1
+	moved := s.lists[last]
+	s.lists[l.place], moved.place = moved, l.place
+	s.lists[last] = nil
+	s.lists = s.lists[:last]
+	s.stream.count(-1, l.list.name)
+	s.stream.collections--
+	if l.waits {
+		s.waiting--
+	}
+	delete(l.list.streams, s)
+	l.list.leaving = append(l.list.leaving, s)
+	s.leaving = append(s.leaving, l.list)
+}
+
+// leaveLists drops the members of the collections from which the client has unsubscribed. The interest in a
+// collection ends after them, because they are kept current by it.
+func (s *substream) leaveLists(pause func() error) error {
+	const looks = 4 // at subscriptions, for the cost of finding a member
+	members := 0
+	for _, l := range s.leaving {
+		members += len(l.members)
+	}
+	var err error
+	if members*looks < s.subs.n {
+		err = s.leaveMembers(pause)
+	} else if members > 0 {
+		err = s.eachPart(s.leaveMember, pause)
+	}
+	if err == nil {
+		s.forgetLists()
+	}
+	return err
+}
+
+// leaveMembers finds the subscriptions by the members of the collections.
+func (s *substream) leaveMembers(pause func() error) error {
+	n := 0
+	for _, l := range s.leaving {
+		for left := len(l.members); left > 0; {
+			left = min(left, len(l.members)) - 1
+			if left < 0 {
+				break
+			}
+			if p := s.find(l.members[left]); p != nil {
+				s.leaveMember(p)
+			}
+			if n++; n%s.stream.core.part == 0 {
+				s.subs.compact()
+				if err := pause(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	s.subs.compact()
+	return nil
+}
+
+// leaveMember drops a subscription if it belongs only to a collection from which the client has unsubscribed.
+func (s *substream) leaveMember(p *sub) {
+	if !p.flags.has(member) || p.entry.collection.streams[s] != nil {
+		return
+	}
+	if p.flags &^= member; !p.flags.has(byName) {
+		s.drop(p)
+	}
+}
+
+// forgetLists ends the interests in the collections whose members the stream has dropped.
+func (s *substream) forgetLists() {
+	for _, l := range s.leaving {
+		l.leaving = slices.DeleteFunc(l.leaving, func(o *substream) bool { return o == s })
+		if len(l.streams)+len(l.leaving) == 0 {
+			l.feed.want(s.kind, l.name, drop)
+		}
+		s.stream.core.dropCollection(s.kind, l)
+	}
+	s.leaving = nil
+}
+
+// abandoned has the streams that are leaving a collection finish. Nobody else subscribes to it, so that a new
+// subscription must begin anew.
+func (c *Core) abandoned(l *collection) {
+	for len(l.streams) == 0 && len(l.leaving) > 0 {
+		_ = l.leaving[0].leaveLists(func() error { return nil }) // pause returns no error
+	}
+}
