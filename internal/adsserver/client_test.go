@@ -37,6 +37,7 @@ type naiveType struct {
 	version map[string]string // of has
 	errors  map[string]string
 	gone    map[string]bool // told that they do not exist
+	emptied map[string]bool // collections of which a member was removed since the subscription
 	again   map[string]bool // may be sent again with the version that the client has
 	aliases map[string][]string
 	nonce   string
@@ -57,7 +58,7 @@ func (n *naive) of(url string) *naiveType {
 	if y == nil {
 		y = &naiveType{
 			url: url, names: make(map[string]bool), has: make(map[string]string), version: make(map[string]string),
-			errors: make(map[string]string), gone: make(map[string]bool), again: make(map[string]bool), aliases: make(map[string][]string),
+			errors: make(map[string]string), gone: make(map[string]bool), emptied: make(map[string]bool), again: make(map[string]bool), aliases: make(map[string][]string),
 			seen: make(map[string]bool), naive: n,
 		}
 		n.types[url] = y
@@ -80,6 +81,7 @@ func (n *naive) connect() {
 		y := n.types[url]
 		y.nonce, y.asked = "", false
 		clear(y.gone)
+		clear(y.emptied)
 		clear(y.errors)
 		clear(y.seen)
 		if len(y.names) > 0 {
@@ -95,6 +97,7 @@ func (n *naive) change(url string, subscribe, unsubscribe []string) {
 	for _, name := range subscribe {
 		y.names[name] = true
 		delete(y.gone, name)
+		delete(y.emptied, name)
 	}
 	for _, name := range unsubscribe {
 		delete(y.names, name)
@@ -233,6 +236,7 @@ func (n *naive) takeDelta(r *discoveryv3.DeltaDiscoveryResponse, problem string)
 		delete(y.errors, name)
 		delete(y.again, name)
 		y.gone[name] = true
+		y.emptied[collectionName(name)] = true
 		for has, aliases := range y.aliases {
 			y.aliases[has] = slices.DeleteFunc(slices.Clone(aliases), func(a string) bool { return a == name })
 		}
