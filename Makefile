@@ -118,6 +118,10 @@ crash: ## Kill or stop N (200) times a publisher, daemon or node of etcd; no com
 hostile: ## Attack the client with bad content; print memory, CPU and delays; fails where a bound is missed
 	$(GO) run ./internal/hostile
 
+.PHONY: hostile-serve
+hostile-serve: ## Attack xdsd beside a client; print memory, delays and log lines; fails where a bound is missed
+	$(GO) run ./internal/hostile/serving
+
 .PHONY: mutate
 mutate: ## Change operators and see whether tests notice, in all or some packages: make mutate PACKAGES=./framework/xdstp
 	ulimit -v 12582912 2>/dev/null; $(GO) run ./internal/mutate -gremlins $(GREMLINS) -json mutate.json $(PACKAGES)

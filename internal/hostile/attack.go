@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // An attack is one kind of bad content, and the bounds that hold for it.
@@ -43,7 +45,7 @@ const (
 	maxDelay = 3 * time.Second
 )
 
-// large has the bounds of an attack with so many bytes, more than gRPC's usual 4 MiB.
+// large has the bounds of an attack with so many bytes, more than gRPC's wire.Usual 4 MiB.
 func (a attack) large(bytes int64) attack {
 	a.peak, a.cpu, a.delay = 4*bytes+maxPeak, 2*time.Minute, 10*time.Second
 	return a
@@ -87,7 +89,7 @@ func on(message, name string) func(title, rejected string, body func() []byte) a
 		return attack{
 			name: title, rejected: rejected, watches: []Watch{{Message: message, Name: name}},
 			run: func(ctx context.Context, s *scene) error {
-				return s.send(ctx, message, append(text(1, name), body()...))
+				return s.send(ctx, message, append(wire.Text(1, name), body()...))
 			},
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	aggregatev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/aggregate/v3"
+
+	"github.com/xdsforge/xdsforge/internal/hostile/beat"
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // largest is the default largest response.
@@ -30,18 +33,18 @@ func clusterAttacks() []attack {
 	}
 	aggregate := func(clusters func() []byte) func() [][]byte {
 		return func() [][]byte {
-			return [][]byte{append(text(1, "c"), field(38, text(1, "envoy.clusters.aggregate"), field(2, anyOf(&aggregatev3.ClusterConfig{}, clusters())))...)}
+			return [][]byte{append(wire.Text(1, "c"), wire.Field(38, wire.Text(1, "envoy.clusters.aggregate"), wire.Field(2, anyOf(&aggregatev3.ClusterConfig{}, clusters())))...)}
 		}
 	}
 	return []attack{
 		attackOf("aggregate of many", "", watched, aggregate(func() []byte {
-			return fill(usual, func(i int) []byte { return text(1, fmt.Sprintf("%x", i)) })
+			return wire.Fill(wire.Usual, func(i int) []byte { return wire.Text(1, fmt.Sprintf("%x", i)) })
 		})),
 		attackOf("aggregate of empty names", "decode limit", watched, aggregate(func() []byte {
-			return fill(usual, func(int) []byte { return text(1, "") })
+			return wire.Fill(wire.Usual, func(int) []byte { return wire.Text(1, "") })
 		})),
-		attackOf("unasked clusters", "", watched, many(usual, func(i int) []byte { return edsCluster(fmt.Sprintf("u%x", i)) })),
-		attackOf("unasked and without names", "it has no name", watched, many(usual, func(int) []byte { return nil })),
+		attackOf("unasked clusters", "", watched, many(wire.Usual, func(i int) []byte { return edsCluster(fmt.Sprintf("u%x", i)) })),
+		attackOf("unasked and without names", "it has no name", watched, many(wire.Usual, func(int) []byte { return nil })),
 		attackOf("100,000 clusters", "", everything, thousands(100)).large(100_000 * 1400),
 		attackOf("100,000 unasked clusters", "", watched, thousands(100)).large(100_000 * 1400),
 		attackOf("largest: unasked and tiny", "too many", watched, many(largest-1<<20, func(int) []byte { return nil })).large(largest),
@@ -50,11 +53,11 @@ func clusterAttacks() []attack {
 			return append(edsCluster(fmt.Sprintf("u%x", i)), clusterMetadata(4)...)
 		})).large(largest),
 		attackOf("largest: one cluster", "", watched, func() [][]byte {
-			return [][]byte{append(edsCluster("c"), fill(largest-1<<20, func(int) []byte { return field(1000, make([]byte, 1<<20)) })...)}
+			return [][]byte{append(edsCluster("c"), wire.Fill(largest-1<<20, func(int) []byte { return wire.Field(1000, make([]byte, 1<<20)) })...)}
 		}).large(largest),
-		attackOf("members", "", everything, many(usual, func(i int) []byte { return edsCluster(fmt.Sprintf("u%x", i)) })),
-		attackOf("invalid members", "must", everything, many(usual, func(i int) []byte { return text(1, fmt.Sprintf("%x", i)) })),
-		attackOf("huge names", "must not be longer", watched, many(usual, func(int) []byte { return text(1, string(make([]byte, usual-10))) })),
+		attackOf("members", "", everything, many(wire.Usual, func(i int) []byte { return edsCluster(fmt.Sprintf("u%x", i)) })),
+		attackOf("invalid members", "must", everything, many(wire.Usual, func(i int) []byte { return wire.Text(1, fmt.Sprintf("%x", i)) })),
+		attackOf("huge names", "must not be longer", watched, many(wire.Usual, func(int) []byte { return wire.Text(1, string(make([]byte, wire.Usual-10))) })),
 	}
 }
 
@@ -62,7 +65,7 @@ func clusterAttacks() []attack {
 // metadata, and with options that are not read.
 func thousands(n int) func() [][]byte {
 	return func() [][]byte {
-		list, options := make([][]byte, n*1000), append(clusterMetadata(1), field(36, make([]byte, 900))...)
+		list, options := make([][]byte, n*1000), append(clusterMetadata(1), wire.Field(36, make([]byte, 900))...)
 		for i := range list {
 			list[i] = append(edsCluster(fmt.Sprintf("outbound|80||service-%06d.namespace.svc.cluster.local", i)), options...)
 		}
@@ -72,12 +75,14 @@ func thousands(n int) func() [][]byte {
 
 // clusterMetadata is metadata of a cluster, of several filters.
 func clusterMetadata(filters int) []byte {
-	return field(25, repeated(filters, func(i int) []byte {
-		return field(1, text(1, fmt.Sprint("filter", i)), field(2, repeated(5, func(k int) []byte {
-			return field(1, text(1, fmt.Sprint("key", k)), field(2, text(3, "a value of the usual length in metadata")))
+	return wire.Field(25, wire.Repeated(filters, func(i int) []byte {
+		return wire.Field(1, wire.Text(1, fmt.Sprint("filter", i)), wire.Field(2, wire.Repeated(5, func(k int) []byte {
+			return wire.Field(1, wire.Text(1, fmt.Sprint("key", k)), wire.Field(2, wire.Text(3, "a value of the wire.Usual length in metadata")))
 		})))
 	}))
 }
 
 // edsCluster is a cluster of type EDS.
-func edsCluster(name string) []byte { return append(encoded(beat("s")), text(1, name)...) }
+func edsCluster(name string) []byte {
+	return append(wire.Encode(beat.Cluster(beat.Name, "s")), wire.Text(1, name)...)
+}

@@ -9,6 +9,8 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // listenerAttacks are attacks by Listeners.
@@ -16,80 +18,80 @@ func listenerAttacks() []attack {
 	attackOf := on(listenerMessage, "l")
 	return []attack{
 		attackOf("empty filter chains", "elements", func() []byte {
-			return append(socketListener(), fill(usual, func(int) []byte { return field(3) })...)
+			return append(socketListener(), wire.Fill(wire.Usual, func(int) []byte { return wire.Field(3) })...)
 		}),
 		attackOf("inline empty routes", "elements", func() []byte {
-			return clientListener(field(4, append(text(1, "r"), host(fill(usual, func(int) []byte { return field(3) }))...)))
+			return clientListener(wire.Field(4, append(wire.Text(1, "r"), host(wire.Fill(wire.Usual, func(int) []byte { return wire.Field(3) }))...)))
 		}),
 		attackOf("inline empty virtual hosts", "elements", func() []byte {
-			return clientListener(field(4, fill(usual, func(int) []byte { return field(2) })))
+			return clientListener(wire.Field(4, wire.Fill(wire.Usual, func(int) []byte { return wire.Field(2) })))
 		}),
 		attackOf("empty HTTP filters", "elements", func() []byte {
-			return clientListener(fill(usual, func(int) []byte { return field(5) }))
+			return clientListener(wire.Fill(wire.Usual, func(int) []byte { return wire.Field(5) }))
 		}),
 		attackOf("empty HTTP filters near the limit", "http_filters[", func() []byte {
-			return clientListener(rds(), repeated(1_100_000, func(int) []byte { return field(5) }))
+			return clientListener(rds(), wire.Repeated(1_100_000, func(int) []byte { return wire.Field(5) }))
 		}),
 		attackOf("alternatives of a filter chain", "", func() []byte {
-			return append(socketListener(), field(3, field(1, alternatives(50, 50, 50)), managerFilter())...)
+			return append(socketListener(), wire.Field(3, wire.Field(1, alternatives(50, 50, 50)), managerFilter())...)
 		}),
 		attackOf("filter chains with alternatives", "", func() []byte {
-			return append(socketListener(), repeated(60, func(i int) []byte {
-				return field(3, field(1, field(3, cidr(200, i, 0)), alternatives(1, 45, 45)), managerFilter())
+			return append(socketListener(), wire.Repeated(60, func(i int) []byte {
+				return wire.Field(3, wire.Field(1, wire.Field(3, cidr(200, i, 0)), alternatives(1, 45, 45)), managerFilter())
 			})...)
 		}),
 		attackOf("filter chains' source ports", "filter_chains[0]", func() []byte {
-			return append(socketListener(), field(3, field(1, field(7, fill(usual, func(i int) []byte { return []byte{byte(i%100 + 1)} }))))...) //nolint:gosec // below 101
+			return append(socketListener(), wire.Field(3, wire.Field(1, wire.Field(7, wire.Fill(wire.Usual, func(i int) []byte { return []byte{byte(i%100 + 1)} }))))...) //nolint:gosec // below 101
 		}),
 		attackOf("deep RBAC rules", "", func() []byte {
-			return policyListener(append(field(2, everybody()), field(1, nested(90, everybody(), notRule))...))
+			return policyListener(append(wire.Field(2, everybody()), wire.Field(1, wire.Nested(90, everybody(), notRule))...))
 		}),
 		attackOf("wide RBAC rules", "decode limit", func() []byte {
-			return policyListener(append(field(2, everybody()), field(1, field(2, repeated(1_000_000, func(int) []byte { return field(1, everybody()) })))...))
+			return policyListener(append(wire.Field(2, everybody()), wire.Field(1, wire.Field(2, wire.Repeated(1_000_000, func(int) []byte { return wire.Field(1, everybody()) })))...))
 		}),
 		attackOf("RBAC rules up to the limit", "", func() []byte {
-			return policyListener(append(field(2, everybody()), field(1, field(2, repeated(150_000, func(int) []byte { return field(1, everybody()) })))...))
+			return policyListener(append(wire.Field(2, everybody()), wire.Field(1, wire.Field(2, wire.Repeated(150_000, func(int) []byte { return wire.Field(1, everybody()) })))...))
 		}),
 	}
 }
 
 // socketListener is a Listener of a server, without a name and filter chains.
 func socketListener() []byte {
-	return encoded(&listenerv3.Listener{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+	return wire.Encode(&listenerv3.Listener{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 1},
 	}}}})
 }
 
 // clientListener is a Listener of a client without a name, whose connection manager has the fields.
 func clientListener(fields ...[]byte) []byte {
-	return field(19, field(1, anyOf(&hcmv3.HttpConnectionManager{}, append(fields, field(5, httpFilter(&routerv3.Router{})))...)))
+	return wire.Field(19, wire.Field(1, anyOf(&hcmv3.HttpConnectionManager{}, append(fields, wire.Field(5, httpFilter(&routerv3.Router{})))...)))
 }
 
 // managerFilter is the field of a filter chain with a connection manager.
 func managerFilter(filters ...[]byte) []byte {
-	router := field(5, httpFilter(&routerv3.Router{}))
-	return field(3, text(1, "m"), field(4, anyOf(&hcmv3.HttpConnectionManager{}, append(append([][]byte{rds()}, filters...), router)...)))
+	router := wire.Field(5, httpFilter(&routerv3.Router{}))
+	return wire.Field(3, wire.Text(1, "m"), wire.Field(4, anyOf(&hcmv3.HttpConnectionManager{}, append(append([][]byte{rds()}, filters...), router)...)))
 }
 
 func rds() []byte {
-	return field(3, field(1, encoded(&corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}})), text(2, "r"))
+	return wire.Field(3, wire.Field(1, wire.Encode(&corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}})), wire.Text(2, "r"))
 }
 
 // httpFilter is an HttpFilter with a configuration.
 func httpFilter(config proto.Message) []byte {
-	return append(text(1, string(config.ProtoReflect().Descriptor().Name())), field(4, anyOf(config))...)
+	return append(wire.Text(1, string(config.ProtoReflect().Descriptor().Name())), wire.Field(4, anyOf(config))...)
 }
 
 // anyOf is an Any with a message, to which encoded fields are added.
 func anyOf(m proto.Message, fields ...[]byte) []byte {
-	return append(text(1, typeURLPrefix+string(m.ProtoReflect().Descriptor().FullName())), field(2, append([][]byte{encoded(m)}, fields...)...)...)
+	return append(wire.Text(1, typeURLPrefix+string(m.ProtoReflect().Descriptor().FullName())), wire.Field(2, append([][]byte{wire.Encode(m)}, fields...)...)...)
 }
 
 // alternatives are fields of a FilterChainMatch with so many destinations, direct sources
 // and sources.
 func alternatives(destinations, directs, sources int) []byte {
 	prefixes := func(number int, n int) []byte {
-		return repeated(n, func(i int) []byte { return field(protoNumber(number), cidr(10, i, number)) })
+		return wire.Repeated(n, func(i int) []byte { return wire.Field(wire.Number(number), cidr(10, i, number)) })
 	}
 	var b []byte
 	if destinations > 1 {
@@ -99,5 +101,5 @@ func alternatives(destinations, directs, sources int) []byte {
 }
 
 func cidr(a, b, c int) []byte {
-	return encoded(&corev3.CidrRange{AddressPrefix: fmt.Sprintf("%d.%d.%d.0", a, b, c), PrefixLen: wrapperspb.UInt32(24)})
+	return wire.Encode(&corev3.CidrRange{AddressPrefix: fmt.Sprintf("%d.%d.%d.0", a, b, c), PrefixLen: wrapperspb.UInt32(24)})
 }

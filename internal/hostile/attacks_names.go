@@ -6,12 +6,14 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // nameAttacks are attacks by names that come and go.
 func nameAttacks() []attack {
 	glob := "xdstp:///" + endpointMessage + "/g/"
-	member := func(i int) []byte { return text(1, fmt.Sprintf("%s%d", glob, i)) }
+	member := func(i int) []byte { return wire.Text(1, fmt.Sprintf("%s%d", glob, i)) }
 	return []attack{
 		{
 			name: "alternating names", watches: []Watch{{Message: endpointMessage, Name: "e"}},
@@ -19,7 +21,7 @@ func nameAttacks() []attack {
 				for i := range 2000 {
 					list := make([][]byte, 0, 10)
 					for k := range 10 {
-						list = append(list, text(1, fmt.Sprintf("n%d", i*10+k)))
+						list = append(list, wire.Text(1, fmt.Sprintf("n%d", i*10+k)))
 					}
 					if err := s.send(ctx, endpointMessage, list...); err != nil {
 						return err
@@ -49,13 +51,13 @@ func nameAttacks() []attack {
 		},
 		{
 			name: "invalid members without end", peak: 4*24<<20 + maxPeak, delta: true, watches: []Watch{{Message: clusterMessage, Name: "*", Collection: true}}, rejected: "member",
-			run: deltaMembers(func(name string) []byte { return append(text(1, name), field(4, []byte{8, 200, 1})...) }),
+			run: deltaMembers(func(name string) []byte { return append(wire.Text(1, name), wire.Field(4, []byte{8, 200, 1})...) }),
 		},
 		{
 			name: "removals of unknown names", delta: true, watches: []Watch{{Message: clusterMessage, Name: "c"}},
 			run: func(ctx context.Context, s *scene) error {
 				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
-				for i, n := 0, 0; n < usual; i++ {
+				for i, n := 0, 0; n < wire.Usual; i++ {
 					name := fmt.Sprintf("%x", i)
 					resp.RemovedResources = append(resp.RemovedResources, name)
 					n += len(name) + 2
@@ -67,7 +69,7 @@ func nameAttacks() []attack {
 			name: "tiny resources", delta: true, rejected: "holds no resource", watches: []Watch{{Message: clusterMessage, Name: "c"}},
 			run: func(ctx context.Context, s *scene) error {
 				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
-				for i, n := 0, 0; n < usual; i++ {
+				for i, n := 0, 0; n < wire.Usual; i++ {
 					name := fmt.Sprintf("%x", i)
 					resp.Resources = append(resp.Resources, &discoveryv3.Resource{Name: name})
 					n += len(name) + 4

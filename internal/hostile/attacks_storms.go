@@ -7,6 +7,8 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // stormTime is how long a storm lasts.
@@ -22,7 +24,7 @@ func stormAttacks() []attack {
 	// Each content has 1,000 clusters, and an invalid one that is watched.
 	content := func(i int) [][]byte {
 		list := make([][]byte, 0, 1001)
-		list = append(list, append(text(1, "c"), field(2, fmt.Appendf(nil, "%d", i))...))
+		list = append(list, append(wire.Text(1, "c"), wire.Field(2, fmt.Appendf(nil, "%d", i))...))
 		for k := range 1000 {
 			list = append(list, edsCluster(fmt.Sprintf("unasked-%d", k)))
 		}
@@ -97,7 +99,7 @@ func (s *scene) drain(stop <-chan struct{}) {
 func compressedAttacks() []attack {
 	watched := []Watch{{Message: clusterMessage, Name: "c"}}
 	zeros := func(size int) *discoveryv3.DiscoveryResponse {
-		return response(clusterMessage, append(edsCluster("c"), field(1000, make([]byte, size))...))
+		return response(clusterMessage, append(edsCluster("c"), wire.Field(1000, make([]byte, size))...))
 	}
 	return []attack{
 		attack{name: "compressed: the largest", watches: watched, compress: true, run: func(ctx context.Context, s *scene) error {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // targetAttacks are attacks by the clusters that a channel of grpcxds leads to, and by the
@@ -27,7 +28,7 @@ func targetAttacks() []attack {
 					below := make([]byte, 0, 256)
 					for range 2 {
 						for j := range 8 {
-							below = append(below, text(1, fmt.Sprintf("l%d-%d", level+1, j))...)
+							below = append(below, wire.Text(1, fmt.Sprintf("l%d-%d", level+1, j))...)
 						}
 					}
 					clusters = append(clusters, aggregate(name, below))
@@ -36,16 +37,16 @@ func targetAttacks() []attack {
 			return s.target(ctx, all, clusters, "")
 		}},
 		{name: "200,000 aggregated clusters that never come", run: func(ctx context.Context, s *scene) error {
-			below := fill(usual, func(i int) []byte { return text(1, fmt.Sprintf("absent-cluster-%d", i)) })
+			below := wire.Fill(wire.Usual, func(i int) []byte { return wire.Text(1, fmt.Sprintf("absent-cluster-%d", i)) })
 			return s.target(ctx, []string{"all"}, [][]byte{aggregate("all", below)}, "than the limit allows")
 		}},
 		{name: "4 MiB of clusters to report the load of", run: func(ctx context.Context, s *scene) error {
 			var names []string
-			for i, size := 0, 0; size < usual; i++ {
+			for i, size := 0, 0; size < wire.Usual; i++ {
 				names = append(names, fmt.Sprintf("c-%d", i))
 				size += len(names[i]) + 2
 			}
-			s.wire += usual
+			s.wire += wire.Usual
 			s.load.Instruct(time.Second, names...)
 			if err := s.child.Call("Count", nil, nil); err != nil {
 				return err
@@ -84,7 +85,7 @@ const maxCount = 500 * time.Millisecond
 // aggregate is a Cluster that stands for others.
 func aggregate(name string, below []byte) []byte {
 	const config = typeURLPrefix + "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
-	return append(text(1, name), field(38, text(1, "envoy.clusters.aggregate"), field(2, text(1, config), field(2, below)))...)
+	return append(wire.Text(1, name), wire.Field(38, wire.Text(1, "envoy.clusters.aggregate"), wire.Field(2, wire.Text(1, config), wire.Field(2, below)))...)
 }
 
 // target has the client open a channel whose routes lead to clusters. It sends those that

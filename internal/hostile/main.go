@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/xdsforge/xdsforge/internal/hostile/beat"
+	"github.com/xdsforge/xdsforge/internal/hostile/table"
 	"github.com/xdsforge/xdsforge/internal/process"
 )
 
@@ -28,55 +29,27 @@ func main() {
 
 // run runs the attacks whose name contains a text.
 func run(ctx context.Context, only string, out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "attack\twire MiB\tpeak MiB\tbound\trss\tkept\tbound\tcpu\tbound\tdelay\tbound\tverdict\t")
-	missed := false
+	var chosen []attack
+	longest := len("attack")
 	for _, a := range allAttacks() {
-		if !strings.Contains(a.name, only) {
-			continue
+		if strings.Contains(a.name, only) {
+			chosen, longest = append(chosen, a.withDefaults()), max(longest, len(a.name))
 		}
-		a = a.withDefaults()
+	}
+	rows := table.New(out, longest, "attack", "wire MiB", "peak MiB", "bound", "rss", "kept", "bound", "cpu", "bound", "delay", "bound")
+	for _, a := range chosen {
 		r, err := a.stage(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var why []string
+		why, verdict := a.missed(r), cmp.Or(r.verdict, "accepted")
 		if err != nil {
-			why = []string{err.Error()}
-		} else {
-			why = a.missed(r)
+			why, verdict = []string{"the attack"}, err.Error()
 		}
-		missed = missed || len(why) > 0
-		fmt.Fprintf(table, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\t%v\t%v\t%v\t%v\t%s\t%s\n", a.name,
-			mib(r.wire), mib(r.Peak), mib(a.peak), mib(r.RSS), mib(r.Kept), mib(a.kept),
-			r.CPU.Round(time.Millisecond), a.cpu, r.Delay.Round(time.Millisecond), a.delay, short(r.verdict), missing(why))
-		_ = table.Flush()
+		rows.Add(why, verdict, a.name, table.MiB(r.wire), table.MiB(r.Peak), table.MiB(a.peak), table.MiB(r.RSS), table.MiB(r.Kept), table.MiB(a.kept),
+			r.CPU.Round(time.Millisecond), a.cpu, r.Delay.Round(time.Millisecond), a.delay)
 	}
-	if missed {
-		return process.ErrMissed
-	}
-	return nil
-}
-
-func mib(n int64) float64 { return float64(n) / (1 << 20) }
-
-// short is a verdict that fits into a line.
-func short(verdict string) string {
-	const most = 100
-	switch {
-	case verdict == "":
-		return "accepted"
-	case len(verdict) > most:
-		return "rejected: " + verdict[:most] + "…"
-	}
-	return "rejected: " + verdict
-}
-
-func missing(why []string) string {
-	if len(why) == 0 {
-		return "ok"
-	}
-	return "MISSED: " + strings.Join(why, "; ")
+	return rows.Close()
 }
 
 // A result has the cost and the verdict of an attack.
@@ -97,7 +70,7 @@ func (a attack) missed(r result) (why []string) {
 	over("kept", r.Kept > a.kept)
 	over("cpu", r.CPU > a.cpu)
 	over("delay", r.Delay > a.delay)
-	over("second authority", r.Updates == 0 && r.CPU > beatEvery)
+	over("second authority", r.Updates == 0 && r.CPU > beat.Every)
 	over("verdict", (a.rejected == "") != (r.verdict == "") || !strings.Contains(r.verdict, a.rejected))
 	return why
 }
@@ -111,7 +84,7 @@ func (a attack) stage(ctx context.Context) (r result, err error) {
 		return r, err
 	}
 	defer s.server.Stop()
-	second, err := startSecond() //nolint:contextcheck // ends with Stop
+	second, err := beat.Start() //nolint:contextcheck // ends with Stop
 	if err != nil {
 		return r, err
 	}

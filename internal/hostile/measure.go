@@ -4,8 +4,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,15 +37,11 @@ func resident() int64 {
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(b))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	n, err := process.Resident(b)
 	if err != nil {
 		return 0
 	}
-	return pages * int64(os.Getpagesize())
+	return n
 }
 
 // live is the heap in use after garbage collection. Pools and finalizers need several.

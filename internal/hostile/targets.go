@@ -17,6 +17,7 @@ import (
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
 // callTimeout is more than the time after which a cluster that never comes is known not to.
@@ -104,5 +105,5 @@ func targetListener(name string, clusters []string) ([]byte, error) {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 			http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }
 			route_config { name: "r" virtual_hosts { name: "v" domains: "*" %s } } } } }`, name, list.String())
-	return encoded(l), err
+	return wire.Encode(l), err
 }

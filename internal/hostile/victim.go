@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
-	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -13,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/feature"
+	"github.com/xdsforge/xdsforge/internal/hostile/beat"
 	"github.com/xdsforge/xdsforge/internal/process"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -22,7 +21,7 @@ import (
 type victim struct {
 	config *bootstrap.Config
 	client *xdsforge.Client
-	second delays
+	second beat.Delays
 	meter  meter
 	ends   []func()
 
@@ -41,11 +40,6 @@ type Reading struct {
 	Delay     time.Duration
 	Updates   int // of the second authority, since start
 }
-
-// secondAuthority is the name of the honest control plane's authority.
-const secondAuthority = "second"
-
-var secondName = "xdstp://" + secondAuthority + "/" + clusterMessage + "/beat"
 
 // serveVictim is the victim's process.
 func serveVictim(hostile, second string, delta bool) error {
@@ -66,8 +60,8 @@ func (v *victim) open(hostile, second string, delta bool) error {
 		spec.Servers = server(hostile, feature.TransportDelta)
 	}
 	spec.Authorities = map[string]bootstrap.AuthoritySpec{
-		secondAuthority: {Servers: server(second)},
-		"":              {Servers: spec.Servers},
+		beat.Authority: {Servers: server(second)},
+		"":             {Servers: spec.Servers},
 	}
 	var err error
 	if v.config, err = bootstrap.New(spec); err != nil {
@@ -76,13 +70,13 @@ func (v *victim) open(hostile, second string, delta bool) error {
 	if v.client, err = xdsforge.New(xdsforge.WithBootstrap(v.config), xdsforge.WithTypes(standard.Register)); err != nil {
 		return err
 	}
-	_, err = cluster.Subscribe(v.client, secondName, v.second.notify)
+	_, err = cluster.Subscribe(v.client, beat.Name, v.second.Notify)
 	return err
 }
 
 // Start begins a measurement.
 func (v *victim) Start(struct{}, *struct{}) error { //nolint:unparam // net/rpc requires a result
-	v.second.restart()
+	v.second.Restart()
 	v.meter.start()
 	return nil
 }
@@ -90,7 +84,7 @@ func (v *victim) Start(struct{}, *struct{}) error { //nolint:unparam // net/rpc 
 // End ends the measurement.
 func (v *victim) End(_ struct{}, r *Reading) error { //nolint:unparam // net/rpc requires a result
 	r.Peak, r.RSS, r.CPU = v.meter.end()
-	r.Updates, r.Delay = v.second.read()
+	r.Updates, r.Delay = v.second.Read()
 	return nil
 }
 
@@ -127,42 +121,4 @@ func (v *victim) Unwatch(struct{}, *struct{}) error { //nolint:unparam // net/rp
 	}
 	v.ends = nil
 	return nil
-}
-
-// delays watches the second authority's resource, whose version is the time at which it
-// was sent.
-type delays struct {
-	mu      sync.Mutex
-	count   int
-	longest time.Duration
-	last    time.Time
-}
-
-// notify takes an event.
-func (d *delays) notify(ev cluster.Event) {
-	if ev.Err != nil || !ev.Changed {
-		return
-	}
-	sent, err := strconv.ParseInt(ev.Update.Version(), 10, 64)
-	if err != nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.count++
-	d.last = time.Unix(0, sent)
-	d.longest = max(d.longest, time.Since(d.last))
-}
-
-func (d *delays) restart() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.count, d.longest, d.last = 0, 0, time.Now()
-}
-
-// read is the number of updates, and the longest delay of one or of the one to come.
-func (d *delays) read() (count int, longest time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.count, max(d.longest, time.Since(d.last)-beatEvery)
 }

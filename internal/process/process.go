@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -121,4 +123,14 @@ func Memory() (m runtime.MemStats) {
 	runtime.GC() // frees the memory of finalizers
 	runtime.ReadMemStats(&m)
 	return m
+}
+
+// Resident returns the resident memory in bytes, by the content of a file statm of /proc.
+func Resident(statm []byte) (int64, error) {
+	fields := strings.Fields(string(statm))
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("statm = %q; must have two numbers at least", statm)
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
 }

@@ -33,6 +33,7 @@ type serveFlags struct {
 	authorities                   authorityFlag
 	hosts, peers                  listFlag
 	staleness, drain, coalesce    time.Duration
+	load                          time.Duration
 	check                         bool
 }
 
@@ -85,6 +86,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.StringVar(&f.stateKey, "state-key", "", "encrypt -state-dir with the content of this `file`, at least 16 random bytes; without it, secrets are not kept")
 	s.DurationVar(&f.staleness, "max-staleness", 0, "end streams if a source is stale for longer than this `time`; 0 serves for ever")
 	s.DurationVar(&f.coalesce, "coalesce", 0, "send changes to each client at most once in this `time`; 0 sends each at once")
+	s.DurationVar(&f.load, "load", 0, "serve the load reporting service (LRS), whose clients report at this `interval`, and report the sums to the control plane of -upstream; 0 does not serve it")
 	s.DurationVar(&f.drain, "drain", 0, "at the end, spread the end of streams over this `time`")
 	s.BoolVar(&f.check, "check", false, "only check the files of the folder; exit code 2 if one is rejected")
 	rest, err := a.parse(s, args, 0, 1, "[DIR]")
@@ -153,7 +155,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		}
 		origins, sources[authority] = append(origins, o), o.source
 	}
-	serverOptions, err := f.options(a)
+	serverOptions, err := f.options(a, origins)
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,7 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, d *dri
 }
 
 // options returns the options of the ADS server.
-func (f *serveFlags) options(a *app) ([]serve.Option, error) {
+func (f *serveFlags) options(a *app, origins []*origin) ([]serve.Option, error) {
 	options := []serve.Option{serve.WithLogger(a.logger())}
 	if f.stateDir != "" {
 		options = append(options, serve.WithStateDir(filepath.Join(f.stateDir, "serve"), f.stateSecret))
@@ -235,6 +237,9 @@ func (f *serveFlags) options(a *app) ([]serve.Option, error) {
 	if f.coalesce != 0 {
 		options = append(options, serve.WithCoalesce(f.coalesce))
 	}
+	if f.load != 0 {
+		options = append(options, serve.WithLoad(f.load, reporterOf(origins)))
+	}
 	if f.permissions != "" {
 		list, err := readPermissions(f.permissions)
 		if err != nil {
@@ -243,6 +248,16 @@ func (f *serveFlags) options(a *app) ([]serve.Option, error) {
 		options = append(options, serve.WithPermissions(list...))
 	}
 	return options, nil
+}
+
+// reporterOf returns the function for load reports: that of the relay of the main source, or nil.
+func reporterOf(origins []*origin) func(serve.LoadReport) {
+	for _, o := range origins {
+		if o.authority == "" && o.relay != nil {
+			return o.relay.AddLoad
+		}
+	}
+	return nil
 }
 
 // serverOptions returns the options of the gRPC server. Each handshake uses the newest valid files.

@@ -26,9 +26,10 @@ type origin struct {
 	authority string
 	name      string // as the user wrote it
 	source    source.Source
-	dir       *files.Dir  // or nil
-	store     *etcd.Store // or nil
-	closers   []io.Closer // in the order of use
+	dir       *files.Dir   // or nil
+	store     *etcd.Store  // or nil
+	relay     *relay.Relay // or nil
+	closers   []io.Closer  // in the order of use
 
 	mu    sync.Mutex
 	state source.State
@@ -97,7 +98,7 @@ func (a *app) openUpstream(o *origin, path string, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	o.source, o.closers = r, append(o.closers, r)
+	o.source, o.relay, o.closers = r, r, append(o.closers, r)
 	return nil
 }
 
