@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An attack is what one hostile client does, within or beyond its limits.
+// An attack is the work of one hostile client, within or beyond its limits.
 type attack struct {
 	name  string
 	scene scene
@@ -28,7 +28,7 @@ const (
 	request = 4 << 20                // Limits.RequestBytes
 	stream  = 16<<20 + 100_000*entry // Limits.TotalBytes, and Limits.Names
 	client  = 256 << 20              // Limits.ClientBytes
-	entry   = 256                    // what a name costs besides its length
+	entry   = 256                    // cost of a name besides its length
 )
 
 // memory is the bound of memory. Go's heap grows to twice its content.

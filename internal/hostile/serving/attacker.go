@@ -27,13 +27,13 @@ type attacker struct {
 	verdict string
 }
 
-// A Target is what an attacker attacks.
+// A Target is the daemon of an attack.
 type Target struct {
 	Attack    string // name
 	ADS, HTTP string // addresses
 }
 
-// An Outcome is what the attacker knows of its attack.
+// An Outcome is the attacker's view of its attack.
 type Outcome struct {
 	Wire    int64
 	Verdict string // the status of its last stream; empty: the server did not end it

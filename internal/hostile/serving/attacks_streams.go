@@ -13,7 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
-// streamMemory is what gRPC and the server keep for an open stream. Limits.ClientStreams bounds the streams.
+// streamMemory is the memory that gRPC and the server keep for an open stream. Limits.ClientStreams bounds the streams.
 const streamMemory = 32 << 10
 
 // streamAttacks are attacks by streams and connections.
@@ -86,7 +86,7 @@ func streamAttacks() []attack {
 	}
 }
 
-// connectionMemory is what a connection costs the server before its first request.
+// connectionMemory is the memory of a connection before its first request.
 const connectionMemory = 96 << 10
 
 // connections returns an attack that opens connections and sends a text on each.

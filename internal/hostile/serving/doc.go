@@ -10,8 +10,8 @@
 //
 //   - wire: bytes that the attacker sent, before compression
 //   - memory: resident memory of xdsd above the state before the attack, sampled every 5 ms
-//   - bound: twice the budget of the attack and 16 MiB. The budget is the sum of the limits that apply: what the
-//     server may keep for the attacker, and the requests that it reads at a time
+//   - bound: twice the budget of the attack and 16 MiB. The budget is the sum of the limits that apply: those of the
+//     data that the server keeps for the attacker, and those of the requests that it reads at a time
 //   - before, delay: the longest time that a change reached the victim late, before and during the attack
 //   - bound: 50 ms more than before the attack
 //   - lines: log lines of xdsd during the attack; at most 100
