@@ -114,12 +114,12 @@ func (c *Core) set(k *kind, e *entry, x *content) {
 	if old == nil && x == nil {
 		return
 	}
-	e.show(x)
+	c.show(e, x)
 	if old != nil && old.name == e.name {
 		for _, name := range old.aliases {
 			if a := k.entries[name]; a != nil && a.content == old {
 				e.aliases--
-				a.show(nil)
+				c.show(a, nil)
 			}
 		}
 	}
@@ -136,13 +136,19 @@ func (c *Core) link(k *kind, e *entry) {
 	for _, name := range x.aliases {
 		if a := k.entries[name]; a != nil && a != e && a.content == nil {
 			e.aliases++
-			a.show(x)
+			c.show(a, x)
 		}
 	}
 }
 
 // show changes the content of one entry and notes it for its streams.
-func (e *entry) show(x *content) {
+func (c *Core) show(e *entry, x *content) {
+	switch {
+	case x != nil:
+		c.forget(e)
+	case e.content != nil:
+		c.keep(e)
+	}
 	if e.content != nil && e.content.name != e.name {
 		e.was = e.content.name
 	}

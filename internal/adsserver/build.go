@@ -9,14 +9,14 @@ import (
 // buildPuts returns a response with new and changed resources, or nil.
 func (s *substream) buildPuts() [][]byte {
 	if !s.stream.delta && s.kind.Complete {
-		return s.buildWhole()
+		return s.buildWhole(true)
 	}
 	return s.respond(s.changes())
 }
 
-// buildWhole returns a state-of-the-world response of a complete type, or nil.
-func (s *substream) buildWhole() [][]byte {
-	batch, ok := s.whole()
+// buildWhole returns a state-of-the-world response of a complete type, or nil. With keep, it removes nothing.
+func (s *substream) buildWhole(keep bool) [][]byte {
+	batch, ok := s.whole(keep)
 	if !ok {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *substream) buildGone() [][]byte {
 		}
 		return s.finish([][]byte{names}, nil)
 	case s.kind.Complete:
-		return s.buildWhole()
+		return s.buildWhole(false)
 	}
 	s.gone = false
 	_ = s.removals() // the protocol cannot say so
@@ -85,7 +85,7 @@ func (s *substream) takeOwed() (b []byte) {
 // buildBeats returns a response with heartbeats, or nil.
 func (s *substream) buildBeats() [][]byte {
 	if !s.stream.delta && s.kind.Complete {
-		return s.buildWhole() // all other resources have to be in the response
+		return s.buildWhole(true) // all other resources have to be in the response
 	}
 	var b []byte
 	for _, e := range s.beats {

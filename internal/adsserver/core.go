@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -45,6 +46,8 @@ type Core struct {
 	versionText string             // "" after a change
 	expired     int                // feeds that are too old
 	rounds      rounds
+	kept        list.List // of the entries with kept contents, the oldest first
+	keptBytes   int
 }
 
 // A feed is the use of one source.

@@ -28,6 +28,7 @@ type entry struct {
 	collection *collection
 	place      int          // in the members of its collection
 	content    *content     // nil: there is no resource
+	kept       *keptContent // nil: no client needs an earlier content
 	was        string       // name of the last content, if the entry is an alias
 	known      bool         // the source has reported everything about the name
 	explicit   int          // streams that subscribe to the name itself

@@ -103,7 +103,7 @@ func (s *substream) owes() bool { return len(s.untold) > s.pardons }
 // complete type has all other resources, too.
 func (s *substream) buildRefusals() [][]byte {
 	if !s.stream.delta && s.kind.Complete {
-		return s.buildWhole()
+		return s.buildWhole(true)
 	}
 	return s.finish(nil, nil)
 }

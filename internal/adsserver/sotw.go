@@ -137,18 +137,21 @@ func (s *substream) checkCount() error {
 
 // whole returns the batch of a response with all subscribed resources of a complete type. It
 // returns ok = false as long as not everything is known: a name that is missing in the response does
-// not exist.
-func (s *substream) whole() (batch []*content, ok bool) {
+// not exist. With keep, it has the removed resources that the client has, too; see [keptContent].
+func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 	if s.waiting > 0 {
 		return nil, false
 	}
 	batch = s.stream.core.newBatch()
-	ended := false
+	ended, gone := false, false
 	for p := range s.subs.all() {
 		x := p.entry.content
 		p.flags &^= resend
+		if k := p.entry.kept; keep && x == nil && k != nil && p.stamp != 0 {
+			x, gone = k.content, true
+		}
 		if x == nil {
-			p.stamp = 0
+			s.removed(p)
 			if !p.flags.has(byName) {
 				ended = true
 				s.drop(p)
@@ -165,7 +168,7 @@ func (s *substream) whole() (batch []*content, ok bool) {
 		l.told = true
 	}
 	s.dirty, s.beats = shrink(s.dirty), nil
-	s.puts, s.gone = false, false
+	s.puts, s.gone = false, gone
 	return batch, true
 }
 

@@ -329,6 +329,7 @@ func (s *substream) owe(p *sub) {
 
 // drop ends a subscription without reasons.
 func (s *substream) drop(p *sub) {
+	s.removed(p)
 	s.subs.end(p)
 	p.entry.removeUser(p)
 	s.stream.core.release(s.kind, p.entry)
