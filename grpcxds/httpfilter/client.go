@@ -66,6 +66,8 @@ type ClientCall struct {
 	// ClientStreams and ServerStreams report whether the client and the server may send any number of messages.
 	// A unary call has neither.
 	ClientStreams, ServerStreams bool
+	// MaxReceive is the limit of a message that the client receives, in bytes. 0 means no limit.
+	MaxReceive int
 
 	ending
 	options []grpc.CallOption

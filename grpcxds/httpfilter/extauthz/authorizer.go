@@ -3,14 +3,18 @@ package extauthz
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extauthz/internal/decision"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/sidechannel"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/extauthz"
 )
@@ -20,8 +24,14 @@ const (
 	failureHeader = "x-envoy-auth-failure-mode-allowed"
 	// maxResponse is the limit of a response of the authorization server, in bytes.
 	maxResponse = 1 << 20
-	perMillion  = 1_000_000
+	// maxRequest is the limit of a request to the authorization server, in bytes. Clients choose their metadata, and servers of
+	// gRPC refuse messages above 4 MiB by default.
+	maxRequest = 1 << 20
+	perMillion = 1_000_000
 )
+
+// errTooLarge is the error of a call whose description is too large to be sent.
+var errTooLarge = errors.New("the description of the call")
 
 // An authorizer asks an authorization server about calls, with one configuration.
 type authorizer struct {
@@ -61,10 +71,10 @@ func (a *authorizer) authorize(ctx context.Context, cluster string, attributes f
 	d, err := a.check(ctx, attributes())
 	if err != nil {
 		a.metrics.failed(ctx, cluster)
-		switch {
-		case ctx.Err() != nil:
-			return verdict{}, status.FromContextError(ctx.Err()).Err()
-		case a.config.FailureModeAllow && !errors.Is(err, decision.ErrDisallowed):
+		switch end := ended(ctx); {
+		case end != nil:
+			return verdict{}, end
+		case a.config.FailureModeAllow && forgivable(err):
 			return verdict{marked: a.config.FailureModeHeader}, nil
 		}
 		return verdict{}, a.failed(printable.Error(err).Error())
@@ -81,13 +91,42 @@ func (a *authorizer) authorize(ctx context.Context, cluster string, attributes f
 	return verdict{Decision: d}, nil
 }
 
-// check asks the authorization server.
+// check asks the authorization server, within the time limit of the configuration. The deadline of the call does not limit the
+// check, because clients choose it: it ends the call, and with it the check.
 func (a *authorizer) check(ctx context.Context, attributes *authv3.AttributeContext) (*decision.Decision, error) {
-	m, err := a.server.Check(ctx, &authv3.CheckRequest{Attributes: attributes}, grpc.MaxCallRecvMsgSize(maxResponse))
+	request := &authv3.CheckRequest{Attributes: attributes}
+	if n := proto.Size(request); n > maxRequest {
+		return nil, fmt.Errorf("%w = %d bytes; must have at most %d, so send less metadata or select it by allowed_headers", errTooLarge, n, maxRequest)
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	m, err := a.server.Check(inner, request, grpc.MaxCallRecvMsgSize(maxResponse))
 	if err != nil {
 		return nil, err
 	}
 	return decision.Decide(&a.config, m)
+}
+
+// ended returns the status of a call that has ended, or nil. A deadline may have passed before its timer runs.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
+		return status.FromContextError(context.DeadlineExceeded).Err()
+	}
+	return nil
+}
+
+// forgivable reports whether FailureModeAllow allows a call whose check has failed. A failure that the caller can cause denies:
+// the size of the call, and the number of calls.
+func forgivable(err error) bool {
+	switch {
+	case errors.Is(err, decision.ErrDisallowed), errors.Is(err, decision.ErrDenied), errors.Is(err, errTooLarge), sidechannel.Crowded(err):
+		return false
+	}
+	return status.Code(err) != codes.ResourceExhausted
 }
 
 // failed returns the status of a call whose check has failed, or that was not checked.

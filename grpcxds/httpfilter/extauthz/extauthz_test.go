@@ -70,7 +70,8 @@ func TestFilterEnabled(t *testing.T) {
 	}
 }
 
-// A failed check denies the call with the status of errors, or allows it.
+// A failed check denies the call with the status of errors, or allows it. A response that denies the call, and one above the limit,
+// allow no call, because the caller may have caused their faults.
 func TestFailureModes(t *testing.T) {
 	w := newWorld(t)
 	invalid := fakeauthz.Allow(&authv3.OkHttpResponse{
@@ -78,13 +79,15 @@ func TestFailureModes(t *testing.T) {
 		HeadersToRemove: []string{"x-a"},
 	})
 	for name, answer := range map[string]struct {
-		m   *authv3.CheckResponse
-		err error
+		m      *authv3.CheckResponse
+		err    error
+		denies bool
 	}{
-		"an error":                     {nil, status.Error(codes.Unauthenticated, "line\nbreak")},
-		"an invalid response":          {invalid, nil},
-		"an invalid denied one":        {fakeauthz.Deny(404, "", fakeauthz.Header("grpc-status", "0", 0)), nil},
-		"a response that is too large": {fakeauthz.Deny(404, strings.Repeat("x", 1<<20)), nil},
+		"an error":                     {nil, status.Error(codes.Unauthenticated, "line\nbreak"), false},
+		"an invalid response":          {invalid, nil, false},
+		"an exhausted resource":        {nil, status.Error(codes.ResourceExhausted, "message larger than max"), true},
+		"an invalid denied one":        {fakeauthz.Deny(404, "", fakeauthz.Header("grpc-status", "0", 0)), nil, true},
+		"a response that is too large": {fakeauthz.Deny(404, strings.Repeat("x", 1<<20)), nil, true},
 	} {
 		w.respond(answer.m, answer.err)
 		for side, call := range sides(w) {
@@ -101,6 +104,12 @@ func TestFailureModes(t *testing.T) {
 				got := call(t.Context(), w.parse(`, "failure_mode_allow": true`+more), exchange{request: metadata.Pairs("x-a", "1", failureHeader, "forged")})
 				if want == "" {
 					want = "forged"
+				}
+				if answer.denies {
+					if status.Code(got.err) != codes.PermissionDenied || got.request != nil {
+						t.Errorf("%s, %s %s: %v, begun %t; want PERMISSION_DENIED", name, side, more, got.err, got.request != nil)
+					}
+					continue
 				}
 				if got.err != nil || values(got.request, "x-a") != "1" || values(got.request, "x-ok") != "" || values(got.request, failureHeader) != want {
 					t.Errorf("%s, %s %s: %v, %v; want no change but %s = %q", name, side, more, got.err, got.request, failureHeader, want)

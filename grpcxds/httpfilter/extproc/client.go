@@ -26,6 +26,7 @@ func (f *clientFilter) NewStream(ctx context.Context, call *httpfilter.ClientCal
 	begun := time.Now()
 	md, _ := metadata.FromOutgoingContext(ctx)
 	x, inner := f.newExchange(ctx, func() *facts { return &facts{method: call.Method, headers: md} })
+	x.response.most = call.MaxReceive
 	call.OnDone(func(error) { x.end() })
 	s := &clientStream{exchange: x, ctx: inner, call: call, begin: next}
 	if !f.config.Modes.RequestHeaders {

@@ -18,11 +18,14 @@ const (
 	initialWindow = 65536
 	// maxWindow limits a window that the processor increases.
 	maxWindow = 1 << 40
-	// maxQueued is the number of messages of one direction at which the filter stops receiving from the processor. The window
-	// limits their bytes, but not the number of empty ones.
-	maxQueued = 1000
-	// maxResponse is the limit of a response of the processor, in bytes: gRPC's default for the message in it, and its envelope.
-	maxResponse = 4<<20 + 64<<10
+	// fewQueued is the number of waiting messages of one direction at which the filter sends the processor no more messages of the
+	// direction. The window limits the bytes of messages, but not the number of empty ones.
+	fewQueued = 1000
+	// maxQueued limits the waiting messages of one direction. The processor must not multiply empty messages without an end.
+	maxQueued = 100_000
+	// maxEvent is the limit of an event with headers, in bytes. Clients choose their metadata, and servers of gRPC refuse messages
+	// above 4 MiB by default.
+	maxEvent = 1 << 20
 	// closeTimeout is the time in which the processor may end a stream after the last event.
 	closeTimeout = 5 * time.Second
 	// maxDeferredClose limits deferred_close_timeout.
@@ -68,6 +71,7 @@ type exchange struct {
 	only              bool      // the response has only trailers, which are its headers
 	forwarded         bool      // the filter has passed on all messages of the processor that it sends itself
 	immediate         *mutation // of the trailers of a call that the processor has ended
+	silence           silence
 }
 
 // A direction has the state of requests or responses.
@@ -83,6 +87,7 @@ type direction struct {
 	unreturned int64 // the bytes of consumed messages that are not in credit again
 	sent       int64 // the bytes of all messages
 	received   int64 // the bytes of all messages of the processor
+	most       int   // the limit of the size of a message of the processor; 0: gRPC's, where the message is sent
 	queue      []message
 	ended      bool // the processor has sent the end
 }
@@ -162,6 +167,9 @@ func (x *exchange) end() {
 	clean := x.receiving && (x.config.ObservabilityMode || x.phase < failed && x.complete())
 	x.phase = over
 	x.request.queue, x.response.queue = nil, nil
+	if t := x.silence.timer; t != nil {
+		t.Stop()
+	}
 	x.cond.Broadcast()
 	clean = clean && x.linger()
 	if clean {

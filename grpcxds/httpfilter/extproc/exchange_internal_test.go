@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,38 +151,27 @@ func TestResponseAfterFailure(t *testing.T) {
 	}
 }
 
-// The filter receives no more from a processor whose empty messages wait, until one is taken or the call ends.
+// The stream of a processor fails if it sends more empty messages than may wait. Until then the filter goes on receiving.
 func TestEmptyMessagesAreBounded(t *testing.T) {
 	p := &processor{config: config.Config{Modes: config.Modes{ResponseMessages: true}}, release: func() {}, uses: 1}
 	x, _ := p.newExchange(t.Context(), nil)
+	defer x.end()
 	x.response.began = true
-	received := make(chan error, maxQueued+1)
-	go func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		for range maxQueued + 1 {
-			received <- x.receiveMessage("response_body", &x.response, fakeextproc.Reply(&extprocv3.ProcessingRequest{
-				Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: body(nil)},
-			}).GetResponseBody().GetResponse())
+	empty := func() error {
+		return x.receiveMessage("response_body", &x.response, fakeextproc.Reply(&extprocv3.ProcessingRequest{
+			Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: body(nil)},
+		}).GetResponseBody().GetResponse())
+	}
+	for i := range maxQueued {
+		if err := empty(); err != nil {
+			t.Fatalf("message %d: %v", i, err)
 		}
-	}()
-	queued := 0
-	for ; queued < maxQueued; runtime.Gosched() {
-		x.mu.Lock()
-		queued = len(x.response.queue)
-		x.mu.Unlock()
 	}
-	if queued != maxQueued {
-		t.Errorf("%d messages wait; want at most %d", queued, maxQueued)
+	if err := empty(); err == nil || !strings.Contains(err.Error(), "100000 messages wait") {
+		t.Errorf("message %d: %v; want an error with the limit", maxQueued, err)
 	}
-	if _, ok, err := x.take(&x.response, func() bool { return false }); !ok || err != nil {
-		t.Errorf("take = %t, %v; want a message", ok, err)
-	}
-	x.end()
-	for range maxQueued + 1 {
-		if err := <-received; err != nil {
-			t.Error(err)
-		}
+	if _, ok, err := x.take(&x.response, func() bool { return false }); !ok || err != nil || empty() != nil {
+		t.Errorf("take = %t, %v; want a message, and then room for another", ok, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/extproc"
@@ -18,6 +19,7 @@ const maxLingering = 1000
 type processor struct {
 	config  config.Config
 	client  extprocv3.ExternalProcessorClient
+	channel grpc.ClientConnInterface // of the client
 	metrics *metrics
 	release func()
 
@@ -40,7 +42,7 @@ func newProcessor(h httpfilter.Host, base, override any, side string) (*processo
 	if err != nil {
 		return nil, fmt.Errorf("extproc: %w", err)
 	}
-	return &processor{config: c, client: extprocv3.NewExternalProcessorClient(cc), metrics: m, release: release, uses: 1}, nil
+	return &processor{config: c, client: extprocv3.NewExternalProcessorClient(cc), channel: cc, metrics: m, release: release, uses: 1}, nil
 }
 
 // Close ends the use of the processor by its configuration.

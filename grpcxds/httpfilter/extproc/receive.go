@@ -24,6 +24,7 @@ func (x *exchange) receive() {
 			if err = x.handle(m); err != nil {
 				x.stopLocked(err)
 			}
+			x.heard()
 		}
 		ended := err != nil
 		if ended {
@@ -122,10 +123,19 @@ func (x *exchange) respond(m *extprocv3.ProcessingResponse) error {
 	case *extprocv3.ProcessingResponse_ImmediateResponse:
 		return x.endImmediately(r.ImmediateResponse)
 	case nil:
-		return nil // a window update, or a drain
+		if x.phase == live && empty(m) {
+			return errors.New("an empty response; must have a response to an event, a window update or a drain")
+		}
+		return nil
 	default:
 		return fmt.Errorf("%T; must be a response to an event that the filter sends", r)
 	}
+}
+
+// empty reports whether a response has neither a window update nor a drain.
+func empty(m *extprocv3.ProcessingResponse) bool {
+	drains := m.GetRequestDrain() || m.GetRequestDrainRequests() || m.GetRequestDrainResponses() //nolint:staticcheck // as in handle
+	return m.GetServerWindowUpdate() == nil && !drains
 }
 
 func (x *exchange) answerHeaders(field string, r *reply, m *extprocv3.CommonResponse) error {
@@ -176,6 +186,10 @@ func (x *exchange) receiveMessage(field string, d *direction, r *extprocv3.Commo
 		return fmt.Errorf("%s.response.body_mutation.streamed_response.end_of_stream = true; must be false (A93)", field)
 	case size > 0 && d.credit <= 0:
 		return fmt.Errorf("%s; the message has %d bytes, but the window is exhausted (%d)", field, size, d.credit)
+	case len(d.queue) >= maxQueued:
+		return fmt.Errorf("%s; %d messages wait for their receiver; must be at most %d", field, len(d.queue), maxQueued)
+	case d.most > 0 && size > int64(d.most):
+		return fmt.Errorf("%s; the message has %d bytes; must have at most %d, the limit of the call's received messages", field, size, d.most)
 	}
 	d.credit -= size
 	d.received += size
@@ -186,10 +200,6 @@ func (x *exchange) receiveMessage(field string, d *direction, r *extprocv3.Commo
 	none := d.ended && m.GetEndOfStreamWithoutMessage() || m.GetDrainComplete() && size == 0
 	if d.ended || !none {
 		d.queue = append(d.queue, message{body: m.GetBody(), end: d.ended, none: none})
-	}
-	x.cond.Broadcast()
-	for len(d.queue) >= maxQueued && x.phase < failed {
-		x.cond.Wait()
 	}
 	return nil
 }

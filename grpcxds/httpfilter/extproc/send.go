@@ -2,25 +2,30 @@ package extproc
 
 import (
 	"errors"
+	"fmt"
+	"math"
 
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
-
-	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 var (
 	errClosed  = errors.New("the stream takes no more events")
 	errWaiting = errors.New("the stream has ended")
+	// errTooLarge is the error of headers that are too large to be sent.
+	errTooLarge = errors.New("headers")
 )
 
-// offerHeaders sends an event with headers, unless events pass. r gets the response.
+// offerHeaders sends an event with headers, unless events pass. r gets the response. Headers above the limit fail the call before the
+// processor receives them.
 func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingRequest) error {
+	if n := proto.Size(m); n > maxEvent {
+		return x.refuse(fmt.Errorf("%w = %d bytes; must have at most %d, so send less metadata or select it by forward_rules", errTooLarge, n, maxEvent))
+	}
 	_, err := x.offer(d, m, 0, func() { r.sent = true })
 	x.mu.Lock()
 	r.written = true
@@ -29,6 +34,16 @@ func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingR
 		x.completeDrain(d) // the processor may have asked before the headers, which precede messages
 	}
 	return err
+}
+
+// refuse fails the stream for an event that cannot be sent, unless events pass. It returns the status of a call that has failed.
+func (x *exchange) refuse(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.phase != passing {
+		x.stopLocked(err)
+	}
+	return x.wait(func() bool { return true })
 }
 
 // offerMessage sends a message or the half-close. It returns false if it has not sent the message, because events pass.
@@ -59,10 +74,7 @@ func (x *exchange) offer(d *direction, m *extprocv3.ProcessingRequest, size int6
 	defer x.mu.Unlock()
 	observed, isMessage := x.config.ObservabilityMode, messageOf(m) != nil
 	for {
-		err := x.wait(func() bool {
-			return x.phase == passing || d.ended || isMessage && d.drain == drained ||
-				x.phase == live && (!isMessage || d.drain == undrained && (observed || size == 0 || d.window > 0))
-		})
+		err := x.waitToSend(d, isMessage, observed || size == 0)
 		switch {
 		case err != nil || x.phase == passing:
 			return false, err
@@ -98,12 +110,49 @@ func (x *exchange) offer(d *direction, m *extprocv3.ProcessingRequest, size int6
 	}
 }
 
+// waitToSend waits until an event can be sent, or need not be. Messages wait while the receiver of their direction is behind, so that the
+// processor does not return more than the filter can pass on, and for the window unless they are free. The caller holds the mutex.
+func (x *exchange) waitToSend(d *direction, isMessage, free bool) error {
+	blocked := false
+	err := x.wait(func() bool {
+		ready := x.phase == passing || d.ended || isMessage && d.drain == drained || x.phase == live && !isMessage
+		stuck := false
+		if !ready && x.phase == live && d.drain == undrained && len(d.queue) < fewQueued {
+			ready = free || d.window > 0
+			stuck = !ready
+		}
+		x.block(&blocked, stuck)
+		return ready
+	})
+	x.block(&blocked, false)
+	return err
+}
+
+// block counts a message that waits for the window, or that waits no more.
+func (x *exchange) block(counted *bool, now bool) {
+	switch {
+	case now && !*counted:
+		x.silence.blocked++
+		x.expect()
+	case !now && *counted:
+		x.silence.blocked--
+		x.settleSilence()
+	}
+	*counted = now
+}
+
 // write sends an event, and creates the stream before the first one.
 func (x *exchange) write(m *extprocv3.ProcessingRequest) error {
+	x.mu.Lock()
+	x.silence.sends++
+	x.expect()
+	x.mu.Unlock()
 	x.sending.Lock()
 	err := x.writeLocked(m)
 	x.sending.Unlock()
 	x.mu.Lock()
+	x.silence.sends--
+	x.settleSilence()
 	drained := x.drained
 	x.mu.Unlock()
 	if drained {
@@ -166,9 +215,9 @@ func (x *exchange) admits(m *extprocv3.ProcessingRequest) bool {
 	return true
 }
 
-// start creates the stream.
+// start creates the stream. The limits of the call apply to the messages of the processor, not those of the stream.
 func (x *exchange) start() error {
-	s, err := x.client.Process(x.ctx, grpc.MaxCallRecvMsgSize(maxResponse))
+	s, err := x.client.Process(x.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
 		return err
 	}
@@ -250,20 +299,6 @@ func (x *exchange) put(d *direction, body []byte) {
 	d.queue = append(d.queue, message{body: body})
 	x.cond.Broadcast()
 	x.mu.Unlock()
-}
-
-// stopLocked handles a stream that has failed.
-func (x *exchange) stopLocked(err error) {
-	if x.phase >= failed {
-		return
-	}
-	if x.config.FailureModeAllow && (x.config.ObservabilityMode || !x.request.exposed && !x.response.exposed) {
-		x.phase = passing
-		x.cond.Broadcast()
-		x.cancel()
-		return
-	}
-	x.failLocked(status.Error(codes.Internal, "extproc: "+printable.Error(err).Error()))
 }
 
 // requestHeaders returns the event of the client's headers.

@@ -55,8 +55,8 @@ func (w *world) serverOf(config any, clientStreams, serverStreams bool, md ...st
 			return w.handle(contextStream{s, ctx})
 		})
 	}
-	cc := serveUnknown(w.TB, handle, w.dial...)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	cc := serveUnknown(w.TB, handle, w.serve, w.dial...)
+	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	ctx = metadata.AppendToOutgoingContext(ctx, md...)
 	c.ClientStream, err = cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/p.S/M", w.options...)
 	if err != nil {
@@ -80,13 +80,13 @@ func (doneContext) Err() error                  { return nil }
 func (doneContext) Value(any) any               { return nil }
 
 // serveUnknown starts a server whose methods have one handler, and returns a channel to it.
-func serveUnknown(t testing.TB, handle grpc.StreamHandler, opts ...grpc.DialOption) *grpc.ClientConn {
+func serveUnknown(t testing.TB, handle grpc.StreamHandler, server []grpc.ServerOption, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grpc.NewServer(grpc.UnknownServiceHandler(handle))
+	s := grpc.NewServer(append(server, grpc.UnknownServiceHandler(handle))...)
 	go func() { _ = s.Serve(lis) }()
 	t.Cleanup(s.Stop)
 	cc, err := grpc.NewClient(lis.Addr().String(), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)

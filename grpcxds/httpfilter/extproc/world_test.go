@@ -52,6 +52,9 @@ type world struct {
 	handle   func(grpc.ServerStream) error
 	dial     []grpc.DialOption // of the client
 	options  []grpc.CallOption // of the client
+	serve    []grpc.ServerOption
+	limit    time.Duration // the deadline of calls
+	most     int           // the limit of messages that the client receives; 0: none
 }
 
 type newWorldFunc = func(testing.TB, func(grpc.ServerStream) error) *world
@@ -71,8 +74,8 @@ func newWorld(t testing.TB, handle func(grpc.ServerStream) error) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	cc := serveUnknown(t, func(_ any, s grpc.ServerStream) error { return handle(s) })
-	return &world{TB: t, Server: p, meter: noop.Meter{}, backend: cc, handle: handle}
+	cc := serveUnknown(t, func(_ any, s grpc.ServerStream) error { return handle(s) }, nil)
+	return &world{TB: t, Server: p, meter: noop.Meter{}, backend: cc, handle: handle, limit: 5 * time.Minute}
 }
 
 // newServerWorld returns a world whose filter runs on the server.
@@ -143,8 +146,8 @@ func (w *world) clientOf(config any, serverStreams bool, md ...string) *clientCa
 	if err != nil {
 		w.Fatal(err)
 	}
-	c := &clientCall{TB: w.TB, call: &httpfilter.ClientCall{Method: "/p.S/M", Cluster: "c", ClientStreams: true, ServerStreams: serverStreams}}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	c := &clientCall{TB: w.TB, call: &httpfilter.ClientCall{Method: "/p.S/M", Cluster: "c", ClientStreams: true, ServerStreams: serverStreams, MaxReceive: w.most}}
+	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	ctx = metadata.AppendToOutgoingContext(ctx, md...)
 	rest := func(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		c.sent, _ = metadata.FromOutgoingContext(ctx)

@@ -53,6 +53,7 @@ type filtered struct {
 // newFiltered returns a call whose filters have not run.
 func newFiltered(x call, desc *grpc.StreamDesc, opts []grpc.CallOption, open opener) *filtered {
 	f := &filtered{call: x, desc: desc, open: open}
+	f.filters.MaxReceive = receiveLimit(opts)
 	f.opts, f.finish = splitFinish(opts)
 	f.opts = slices.DeleteFunc(f.opts, func(o grpc.CallOption) bool {
 		switch o := o.(type) {

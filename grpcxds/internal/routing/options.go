@@ -33,6 +33,20 @@ func withOptions(opts, added []grpc.CallOption) []grpc.CallOption {
 	return all
 }
 
+// defaultReceive is gRPC's limit of a message that a client receives.
+const defaultReceive = 4 << 20
+
+// receiveLimit returns the limit of a message that a call receives. gRPC passes the default options of the channel, too.
+func receiveLimit(opts []grpc.CallOption) int {
+	n := defaultReceive
+	for _, o := range opts {
+		if m, ok := o.(grpc.MaxRecvMsgSizeCallOption); ok {
+			n = m.MaxRecvMsgSize
+		}
+	}
+	return n
+}
+
 // jointCredentials are the call credentials of several parties. Later ones replace headers of earlier ones.
 type jointCredentials []credentials.PerRPCCredentials
 

@@ -53,11 +53,26 @@ func (c separate) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Invoke implements [grpc.ClientConnInterface].
+// Invoke implements [grpc.ClientConnInterface]. The time limit begins again when the call gets its stream: the time for which it
+// waits for the streams of other calls does not count as time of the service.
 func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	ctx, cancel := c.start(ctx)
+	if c.timeout <= 0 {
+		ctx, cancel := c.start(ctx)
+		defer cancel()
+		return c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts)...)
+	}
+	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(separate{ctx}, c.headers))
 	defer cancel()
-	return c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts)...)
+	l := newLimit(c.timeout, cancel)
+	defer l.timer.Stop()
+	err := c.cc.Invoke(limited{ctx, time.Now().Add(c.timeout)}, method, args, reply, slices.Concat(c.options, opts, []grpc.CallOption{grpc.ForceCodecV2(l)})...)
+	switch {
+	case err == nil || !l.expired.Load():
+		return err
+	case !l.begun.Load() && Connected(c.cc):
+		return errCrowded{}
+	}
+	return errTimeout
 }
 
 // NewStream implements [grpc.ClientConnInterface].

@@ -80,11 +80,11 @@ type world struct {
 	handle          func(grpc.ServerStream) error
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, opts ...grpc.ServerOption) *world {
 	t.Helper()
 	lis := bufconn.Listen(1 << 16)
 	w := &world{creds: insecure.NewCredentials()}
-	s := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error { return w.handle(ss) }))
+	s := grpc.NewServer(append(opts, grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error { return w.handle(ss) }))...)
 	w.handle = func(ss grpc.ServerStream) error {
 		if err := ss.RecvMsg(new(wrapperspb.StringValue)); err != nil {
 			return err

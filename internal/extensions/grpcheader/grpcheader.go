@@ -68,13 +68,14 @@ func CheckName(name string) string {
 	return ""
 }
 
-// Message returns the message of a header. The value of a binary header is in base64.
+// Message returns the message of a header. The value of a binary header is in base64. A name that is not UTF-8 gets replacement
+// characters, because a message with it could not be sent.
 func (h Header) Message() *corev3.HeaderValue {
 	raw := []byte(h.Value)
 	if binary(h.Name) {
 		raw = base64.StdEncoding.AppendEncode(nil, raw)
 	}
-	return &corev3.HeaderValue{Key: h.Name, RawValue: raw}
+	return &corev3.HeaderValue{Key: strings.ToValidUTF8(h.Name, "\uFFFD"), RawValue: raw}
 }
 
 func binary(name string) bool { return strings.HasSuffix(name, "-bin") }

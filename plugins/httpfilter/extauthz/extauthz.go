@@ -1,6 +1,8 @@
 package extauthz
 
 import (
+	"time"
+
 	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -13,7 +15,7 @@ import (
 
 // A Config is the configuration of the filter.
 type Config struct {
-	// Service is the authorization server.
+	// Service is the authorization server. Its Timeout is 5 s by default.
 	Service *grpcservice.Service
 	// EnabledPerMillion is the number of calls per million that are checked. Default 1,000,000.
 	EnabledPerMillion uint32
@@ -41,8 +43,12 @@ func (c Config) Equal(o Config) bool { return proto.Equal(c.source, o.source) }
 // perMillion is a share of all calls.
 const perMillion = 1_000_000
 
-// forbidden is the default of status_on_error: 403.
-const forbidden = 403
+const (
+	// forbidden is the default of status_on_error: 403.
+	forbidden = 403
+	// defaultTimeout is the time limit of a check without grpc_service.timeout.
+	defaultTimeout = 5 * time.Second
+)
 
 // Filter returns the filter. known reports whether the program has a resolver for a scheme of targets. Nil accepts every
 // scheme. An override has no effect but to enable the filter: the generic field disabled disables it (A92).
@@ -87,6 +93,9 @@ func parse(dc *resource.DecodeContext, c resource.TypedConfig, known func(string
 		v.Add(root.Field("grpc_service"), nil, "must be set (A92)")
 	} else {
 		out.Service = grpcservice.Read(dc, root.Field("grpc_service"), m.GetGrpcService(), known, &v)
+		if out.Service.Timeout == 0 {
+			out.Service.Timeout = defaultTimeout
+		}
 	}
 	if e := m.GetFilterEnabled(); e != nil {
 		p := root.Field("filter_enabled.default_value")

@@ -104,3 +104,16 @@ func TestOverride(t *testing.T) {
 		}
 	}
 }
+
+// A check has the time limit of its service, or else 5 s.
+func TestTimeout(t *testing.T) {
+	for text, want := range map[string]string{
+		service: "5s",
+		`"grpc_service": {"google_grpc": {"target_uri": "authz:1"}, "timeout": "0.2s"}`: "200ms",
+	} {
+		c, err := parse(t, `{`+text+`}`)
+		if err != nil || c.Service.Timeout.String() != want {
+			t.Errorf("%s: %v, %v; want %s", text, c.Service.Timeout, err, want)
+		}
+	}
+}

@@ -16,6 +16,8 @@ import (
 type Config struct {
 	// Service is the processor.
 	Service *grpcservice.Service
+	// MessageTimeout is the time for which a call waits for a processor that is silent. Zero means the default; see AnswerTimeout.
+	MessageTimeout time.Duration
 	// Modes selects the events that the processor receives.
 	Modes Modes
 	// FailureModeAllow lets calls continue without the filter if the stream to the processor fails before a message was
@@ -41,7 +43,21 @@ const (
 	// maxAttributes limits each list of attributes.
 	maxAttributes        = 100
 	defaultDeferredClose = 5 * time.Second
+	// defaultAnswer is the time limit of a silence without message_timeout and grpc_service.timeout.
+	defaultAnswer = 10 * time.Second
 )
+
+// AnswerTimeout returns the time for which a call waits for a processor that is silent: MessageTimeout, or else the time limit of
+// the service, or else 10 s.
+func (c Config) AnswerTimeout() time.Duration {
+	switch {
+	case c.MessageTimeout > 0:
+		return c.MessageTimeout
+	case c.Service != nil && c.Service.Timeout > 0:
+		return c.Service.Timeout
+	}
+	return defaultAnswer
+}
 
 // Filter returns the filter. known reports whether the program has a resolver for a scheme of targets. Nil accepts every
 // scheme. Parse returns a [Config], and ParseOverride an [Override].
@@ -97,6 +113,12 @@ func parse(dc *resource.DecodeContext, c resource.TypedConfig, known func(string
 		p := root.Field("deferred_close_timeout")
 		if out.DeferredCloseTimeout = convert.Duration(p, d, &v); out.DeferredCloseTimeout <= 0 {
 			v.Add(p, out.DeferredCloseTimeout, "must be a duration above 0s (A93)")
+		}
+	}
+	if d := m.GetMessageTimeout(); d != nil {
+		p := root.Field("message_timeout")
+		if out.MessageTimeout = convert.Duration(p, d, &v); out.MessageTimeout < 0 {
+			v.Add(p, out.MessageTimeout, "must be a duration of at least 0s")
 		}
 	}
 	if err := v.Err(); err != nil {

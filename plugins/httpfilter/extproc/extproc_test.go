@@ -142,3 +142,25 @@ func TestOverride(t *testing.T) {
 		}
 	}
 }
+
+// A silent processor has the time limit of message_timeout, or else that of the service, or else 10 s.
+func TestAnswerTimeout(t *testing.T) {
+	limited := `"grpc_service": {"google_grpc": {"target_uri": "proc:1"}, "timeout": "3s"}, "processing_mode": {}`
+	for text, want := range map[string]string{
+		minimal:                                "10s",
+		minimal + `, "message_timeout": "0s"`:  "10s",
+		minimal + `, "message_timeout": "2s"`:  "2s",
+		limited:                                "3s",
+		limited + `, "message_timeout": "2s"`:  "2s",
+		minimal + `, "message_timeout": "-1s"`: `message_timeout = -1s; must be a duration of at least 0s`,
+	} {
+		c, err := parse(t, `{`+text+`}`)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = c.AnswerTimeout().String()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s; want %s", text, got, want)
+		}
+	}
+}

@@ -20,6 +20,9 @@ const maxChanges = 1000
 // ErrDisallowed is the kind of error for a response that changes a header against the rules, if disallow_is_error is set.
 var ErrDisallowed = grpcheader.ErrDisallowed
 
+// ErrDenied is the kind of error for a response that denies the call, but is invalid otherwise. A server may quote the caller.
+var ErrDenied = errors.New("the response denies the call")
+
 // A Decision is a valid response of an authorization server.
 type Decision struct {
 	// Allowed allows the call.
@@ -45,8 +48,10 @@ func Decide(c *extauthz.Config, m *authv3.CheckResponse) (*Decision, error) {
 		if s := denied.GetStatus(); s.GetCode() != 0 {
 			d.Code = fault.CodeOf(uint32(s.GetCode())) //nolint:gosec // a negative number maps to UNKNOWN
 		}
-		d.trailers, err = changes(c, "denied_response.headers", denied.GetHeaders())
-		return d, err
+		if d.trailers, err = changes(c, "denied_response.headers", denied.GetHeaders()); err != nil {
+			return nil, fmt.Errorf("%w (%w)", err, ErrDenied)
+		}
+		return d, nil
 	}
 	ok := m.GetOkResponse()
 	if d.request, err = changes(c, "ok_response.headers", ok.GetHeaders()); err != nil {
