@@ -102,7 +102,7 @@ func (m *Memory) CommitAt(ctx context.Context, tx *Tx, epoch string, revision Re
 func (m *Memory) begin(epoch string) {
 	m.epoch = epoch
 	for s := range m.sessions {
-		s.complete = s.complete[:0:0]
+		s.complete, s.fills = nil, nil // a change with a new epoch has everything
 		for i := range s.wanted {
 			s.complete = append(s.complete, i)
 			m.note(i, s.pending)

@@ -17,6 +17,7 @@ type memorySession struct {
 	wanted   map[Interest]struct{}
 	pending  map[Key]struct{} // to report
 	complete []Interest       // to report
+	fills    []*fill          // of new interests in many resources
 	changes  uint64           // handed to the sink so far
 	states   int              // those of the memory that were reported
 }
@@ -41,12 +42,17 @@ func (s *memorySession) Want(add, drop []Interest) {
 	defer s.memory.mu.Unlock()
 	for _, i := range drop {
 		delete(s.wanted, i)
+		s.dropFill(i)
 	}
 	for _, i := range add {
 		if _, ok := s.wanted[i]; ok {
 			continue
 		}
 		s.wanted[i] = struct{}{}
+		if keys := s.memory.many(i); keys != nil {
+			s.fills = append(s.fills, &fill{interest: i, keys: keys})
+			continue
+		}
 		s.complete = append(s.complete, i)
 		s.memory.note(i, s.pending)
 	}
@@ -68,7 +74,7 @@ func (s *memorySession) Report(r Rejection) {
 func (s *memorySession) Settled(applied uint64) bool {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	return len(s.pending)+len(s.complete) == 0 && s.changes == applied
+	return !s.more() && s.changes == applied
 }
 
 // Reached reports whether the sink has applied everything up to a revision, if it has applied this number of
@@ -83,7 +89,7 @@ func (s *memorySession) Reached(epoch string, revision, applied uint64) bool {
 	if epoch != "" && epoch != s.memory.epoch {
 		return true
 	}
-	return uint64(s.memory.revision) >= revision && len(s.pending)+len(s.complete) == 0 && s.changes == applied
+	return uint64(s.memory.revision) >= revision && !s.more() && s.changes == applied
 }
 
 // note adds the keys of all resources of an interest.
@@ -125,10 +131,13 @@ func (s *memorySession) wants(h *held) bool {
 
 // wake lets the session look for something to report.
 func (s *memorySession) wake() {
-	if len(s.pending)+len(s.complete) > 0 {
+	if s.more() {
 		s.notify()
 	}
 }
+
+// more reports whether there is something to report.
+func (s *memorySession) more() bool { return len(s.pending)+len(s.complete)+len(s.fills) > 0 }
 
 func (s *memorySession) notify() {
 	select {
@@ -157,6 +166,7 @@ func (s *memorySession) run(ctx context.Context) {
 		if !used {
 			continue
 		}
+		s.sortFill()
 		if c, ok := s.change(); ok && s.sink.Apply(c) != nil {
 			return
 		}
@@ -176,9 +186,10 @@ func (s *memorySession) newState() (state State, changed, used bool) {
 func (s *memorySession) change() (c Change, ok bool) {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	if len(s.pending)+len(s.complete) == 0 {
+	if !s.more() {
 		return c, false
 	}
+	s.takeFill()
 	c = Change{Epoch: s.memory.epoch, Revision: uint64(s.memory.revision), Complete: s.complete}
 	now := time.Now()
 	for _, k := range slices.SortedFunc(maps.Keys(s.pending), compareKeys) {
@@ -191,6 +202,7 @@ func (s *memorySession) change() (c Change, ok bool) {
 	}
 	s.complete, s.pending = nil, make(map[Key]struct{})
 	s.changes++
+	s.wake()
 	return c, true
 }
 

@@ -30,7 +30,11 @@ func (s *substream) buildWhole(keep bool) [][]byte {
 func (s *substream) buildGone() [][]byte {
 	switch {
 	case s.stream.delta:
-		s.gone = false
+		if s.compare() {
+			s.stream.more = true
+			return nil
+		}
+		s.gone = s.claims != nil && s.waiting == 0
 		s.owed = append(s.owed, s.removals()...)
 		empty, wildcard := s.emptyLists()
 		s.owed = append(s.owed, empty...)

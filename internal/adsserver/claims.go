@@ -192,43 +192,50 @@ func (s *substream) holds(x *content) bool {
 const compared = 1000
 
 // compare compares some claims with the resources, once everything that the client subscribes to is known. It
-// reports whether it did something.
-func (s *substream) compare() bool {
+// reports whether it was interrupted. The removals are sent in the same event as the end of the last part: a
+// client that has a resource by an alias hears that the alias is gone before it can subscribe to the collection.
+func (s *substream) compare() (interrupted bool) {
 	x := s.claims
-	if x == nil || s.waiting > 0 || len(s.owed) >= maxRemoved {
+	if x == nil || s.waiting > 0 {
 		return false
 	}
 	for range compared {
-		if x.next == len(x.records) {
+		switch {
+		case x.next == len(x.records):
 			s.unclaim()
-			return true
+			return false
+		case len(s.owed) >= maxRemoved:
+			return false
 		}
 		name, _, next := x.at(x.next)
-		if x.records[x.next] != 0 {
-			s.decide(string(name))
+		if x.records[x.next] != 0 && s.decide(string(name)) {
+			x.records[x.next] = 0
 		}
-		x.records[x.next], x.next = 0, next
+		x.next = next
 	}
 	return true
 }
 
-// decide compares one claim: the client has the resource, or an older version of it, or it is gone.
-func (s *substream) decide(name string) {
+// decide compares one claim: the client has the resource, or an older version of it, or it is gone. It returns
+// false for a resource that does not belong to a subscription.
+func (s *substream) decide(name string) bool {
 	e := s.kind.entries[name]
 	if e == nil || e.content == nil {
-		if s.subscribesTo(collectionName(name)) {
-			s.owed = append(s.owed, name)
-			s.gone = true
+		if !s.subscribesTo(collectionName(name)) {
+			return false
 		}
-		return
+		s.owed = append(s.owed, name)
+		return true
 	}
 	switch p := s.find(e); {
 	case p == nil || e.content.name != name:
+		return false
 	case s.holds(e.content):
 		s.has(p, e.content)
 	case p.stamp == 0:
 		p.stamp = older
 	}
+	return true
 }
 
 // older is the stamp of a content that the client has from an earlier stream, and that is not the current one.

@@ -32,6 +32,7 @@ type Stream struct {
 	err     error // the stream has ended
 	pending bool  // it has ended, and leave must follow
 	busy    bool  // a request is handled
+	more    bool  // build was interrupted, so that others may have the lock
 	paused  bool  // others had the lock meanwhile
 	touched bool  // in core.touched
 	late    bool  // in core.rounds.late
@@ -272,12 +273,10 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		case err != nil || c.held || st.busy || st.late && !st.going:
 		case st.behind.waits():
 			again = st.behind.next()
-		case st.compare():
-			more = true
 		default:
 			pieces = st.build()
 			st.going = pieces != nil
-			more = pieces == nil && st.compare()
+			more, st.more = st.more, false
 			c.flush() // removals may end interests
 			c.now = 0
 		}
@@ -300,16 +299,6 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// compare compares claims of the client. It reports whether it did something.
-func (st *Stream) compare() bool {
-	for _, s := range st.kinds {
-		if s.compare() {
-			return true
-		}
-	}
-	return false
 }
 
 // build returns the next response, or nil.
@@ -337,7 +326,7 @@ func (st *Stream) build() [][]byte {
 	}
 	for _, s := range slices.Backward(st.kinds) {
 		if s.gone {
-			if pieces := s.buildGone(); pieces != nil {
+			if pieces := s.buildGone(); pieces != nil || st.more {
 				return pieces
 			}
 		}

@@ -216,6 +216,9 @@ func (s *substream) subscribe(name string, f flags) *entry {
 		c.abandoned(l)
 	}
 	l := c.collectionOf(k, name, c.route(name))
+	if s.claims != nil {
+		s.claims.next = 0 // the client may have members by their aliases
+	}
 	if l.streams == nil {
 		l.streams = make(map[*substream]*listSub)
 	}
@@ -256,7 +259,16 @@ func (s *substream) listOf(name string) *listSub {
 func (s *substream) resolve(e *entry) {
 	if p := s.find(e); p != nil && p.flags.has(waits) {
 		p.flags &^= waits
-		s.waiting--
+		s.known()
+	}
+}
+
+// known counts a subscription of which everything is known now, or that has ended. After the last one, claims
+// can be compared.
+func (s *substream) known() {
+	if s.waiting--; s.waiting == 0 && s.claims != nil {
+		s.gone = true
+		s.stream.touch()
 	}
 }
 
@@ -264,7 +276,7 @@ func (s *substream) resolve(e *entry) {
 func (s *substream) learned(p *listSub) {
 	if p.waits {
 		p.waits, s.gone = false, true
-		s.waiting--
+		s.known()
 		s.stream.touch()
 	}
 	if len(s.dirty) > 0 {
@@ -299,7 +311,7 @@ func (s *substream) dropName(p *sub) {
 		e.known = e.feed == nil
 	}
 	if p.flags.has(waits) {
-		s.waiting--
+		s.known()
 	}
 	p.flags &^= byName | waits | absent
 	s.owe(p)
