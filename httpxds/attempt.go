@@ -29,6 +29,8 @@ type exchange struct {
 	waited    time.Duration           // between attempts
 	circuit   *breaker.Circuit        // the limits of the last attempt's cluster; nil: none
 	sent      *streamedBody           // nil: the body can be read again, or there is none
+	upload    upload                  // of the body
+	outgoing  io.ReadCloser           // the body of the last attempt
 	cancel    context.CancelCauseFunc // of the time limits; nil: none
 	cancelTry context.CancelCauseFunc // of the time limit of the last attempt; nil: none
 	limit     *timeLimit              // of the route; nil: none
@@ -47,8 +49,9 @@ type exchange struct {
 	over    atomic.Bool
 }
 
-// maxReplays is the limit of sendings of one attempt of which nothing was written, or which the server refused to process.
-const maxReplays = 100
+// maxReplays limits how often one attempt is sent again because its endpoint has not received it. The policy of retries of the
+// route decides about more.
+const maxReplays = 10
 
 // attempt sends the request until it has a response or an error. It sends it again only if the endpoint has not received it.
 func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response, error) {
@@ -56,7 +59,8 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GetConn != nil {
 			trace.GetConn(hostOf(r))
 		}
-		lease, err := x.transport.tree.Acquire(balancer.PickInfo{FullMethodName: r.URL.Path, Ctx: ctx})
+		x.outgoing = r.Body
+		lease, err := x.transport.tree.Acquire(balancer.PickInfo{FullMethodName: r.URL.Path, Ctx: ctx}, isUpgrade(r))
 		if err != nil {
 			closeBody(r)
 			return nil, x.unassigned(ctx, err)
@@ -67,18 +71,53 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		if err == nil {
 			return resp, nil
 		}
-		var next *http.Request
-		if n < maxReplays && ctx.Err() == nil { // otherwise nobody would close the body of next
-			next = again(r, lease, lease.Written()-before, err)
+		wrote := lease.Written() - before
+		if wrong := x.wrong(ctx, lease, wrote, err); wrong != nil {
+			lease.Pick.Done(balancer.DoneInfo{Err: &outlier.FailureError{Status: http.StatusBadRequest, Ignored: true}, BytesSent: wrote > 0})
+			return nil, x.fail(Invalid, "", wrong)
 		}
-		if next == nil {
-			failure := failureOf(ctx, err)
-			failure.Ignored = failure.Ignored || x.sent != nil && x.sent.failed()
-			lease.Pick.Done(balancer.DoneInfo{Err: failure, BytesSent: true})
+		var next *http.Request
+		var failed error
+		if n < maxReplays && ctx.Err() == nil && repeatable(r, lease, wrote, err) { // otherwise nobody would close the body of next
+			next, failed = x.rewound(r)
+		}
+		switch {
+		case next != nil:
+			lease.Pick.Done(balancer.DoneInfo{}) // the endpoint did not receive it
+			r = next
+		case failed != nil:
+			lease.Pick.Done(balancer.DoneInfo{})
+			return nil, x.fail(Invalid, "", failed)
+		default:
+			lease.Pick.Done(balancer.DoneInfo{Err: failureOf(ctx, err), BytesSent: true})
 			return nil, x.broken(ctx, lease, err)
 		}
-		lease.Pick.Done(balancer.DoneInfo{}) // the endpoint did not receive it
-		r = next
+	}
+}
+
+// wrong returns the error of the program because of which an attempt has failed, or nil.
+func (x *exchange) wrong(ctx context.Context, l pool.Lease, wrote int64, err error) error {
+	if failed := x.bodyFailure(); failed != nil {
+		return failed
+	}
+	if ctx.Err() != nil || errors.Is(err, errInsecure) || errors.Is(err, errPerTry) {
+		return nil
+	}
+	if l.Multiplexed() && unwritable(err) || !l.Multiplexed() && wrote == 0 && !l.Failed() {
+		return err
+	}
+	return nil
+}
+
+// bodyFailure returns the error of the body of the last attempt, as the program made it, or nil.
+func (x *exchange) bodyFailure() error {
+	switch b := x.outgoing.(type) {
+	case *attemptBody:
+		return b.body.source.failure()
+	case *replayedBody:
+		return b.source.failure()
+	default:
+		return nil
 	}
 }
 
@@ -134,26 +173,22 @@ func failureOf(ctx context.Context, err error) *outlier.FailureError {
 // errPerTry is the cause of the end of an attempt by the time limit of the retry policy.
 var errPerTry = errors.New("the time limit of the attempt has passed")
 
-// perTry applies the time limit of an attempt, which ends with the headers of the response. stop returns false if the time has
-// passed.
+// perTry applies the time limit of an attempt, which ends with the headers of the response. As in Envoy, it starts again at the
+// end of the request. stop returns false if the time has passed.
 func (x *exchange) perTry(ctx context.Context, r *http.Request) (limited *http.Request, stop func() bool) {
 	p := x.plan.Retry
-	if p == nil || p.PerTry == 0 || r.Header["Upgrade"] != nil {
+	if p == nil || p.PerTry == 0 || isUpgrade(r) {
 		return r, alwaysInTime
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(p.PerTry, func() { cancel(errPerTry) })
 	if x.cancelTry != nil {
 		x.cancelTry(nil) // that attempt has ended
 	}
 	x.cancelTry = cancel
-	return r.WithContext(ctx), func() bool {
-		if timer.Stop() {
-			return true
-		}
-		cancel(errPerTry) // the function of the timer may not have run yet
-		return false
-	}
+	limit := &timeLimit{cancel: cancel, cause: errPerTry}
+	limit.start(p.PerTry)
+	x.upload.try(limit, r)
+	return r.WithContext(ctx), limit.end
 }
 
 func alwaysInTime() bool { return true }

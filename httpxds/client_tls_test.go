@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,13 @@ func tlsWorld(t *testing.T) (w *world, addr string, upstream func(name string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(named("tls"))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "raw" {
+			summarize(w, r)
+			return
+		}
+		named("tls")(w, r)
+	}))
 	s.EnableHTTP2 = true
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s.StartTLS()

@@ -28,6 +28,9 @@ const (
 	Reset
 	// Filtered: an HTTP filter has ended the request with an error.
 	Filtered
+	// Invalid: the program made the request wrongly, or its body failed. No endpoint was tried, or its account does not
+	// have the request. [WithGatewayResponses] leaves the error as it is.
+	Invalid
 )
 
 // String returns a few words, such as "no route".
@@ -49,6 +52,8 @@ func (r Reason) String() string {
 		return "connection reset"
 	case Filtered:
 		return "ended by an HTTP filter"
+	case Invalid:
+		return "invalid request"
 	default:
 		return "unknown reason"
 	}

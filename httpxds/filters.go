@@ -11,6 +11,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
+	"github.com/xdsforge/xdsforge/httpxds/internal/netconn"
 	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
@@ -156,6 +157,9 @@ type heldStream struct {
 	heldBody
 	io.Writer
 }
+
+// CloseWrite ends the direction to the endpoint.
+func (s *heldStream) CloseWrite() error { return netconn.CloseWrite(s.Writer) }
 
 // filtersEnd is the end of all chains of filters. It sends requests.
 type filtersEnd struct{}

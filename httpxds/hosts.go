@@ -63,6 +63,10 @@ func WithFallback(rt http.RoundTripper) Option {
 
 // RoundTrip implements [http.RoundTripper].
 func (h *Hosts) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL == nil {
+		closeBody(r)
+		return nil, &Error{Reason: Invalid, Err: errNoURL}
+	}
 	target, ok := "xds:///"+url.PathEscape(strings.ToLower(r.URL.Hostname())), true
 	if h.settings.targets != nil {
 		target, ok = h.settings.targets(r.URL)

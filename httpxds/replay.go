@@ -3,9 +3,9 @@ package httpxds
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -36,21 +36,19 @@ func refused(err error) bool {
 		strings.Contains(text, "http2: client conn not usable")
 }
 
-// again returns the request to send once more after an error, or nil if the endpoint may have received it. The endpoint has
-// not if nothing was written to a connection of HTTP/1.1 that was in use before, or if the server of an HTTP/2 connection
-// refused the request. As in http.Transport, an idempotent request is also sent again if a connection of HTTP/1.1 that was in
-// use before has closed without a byte of the response.
-func again(r *http.Request, l pool.Lease, wrote int64, err error) *http.Request {
+// repeatable reports whether a request may be sent once more after an error, because the endpoint has not received it. The
+// endpoint has not if nothing was written to a connection of HTTP/1.1 that was in use before, or if the server of an HTTP/2
+// connection refused the request. As in http.Transport, an idempotent request is also sent again if a connection of HTTP/1.1
+// that was in use before has closed without a byte of the response.
+func repeatable(r *http.Request, l pool.Lease, wrote int64, err error) bool {
 	switch {
 	case errors.Is(err, errInsecure):
-		return nil
-	case !l.Multiplexed() && l.Reused() && idempotent(r) && unanswered(err):
-	case l.Multiplexed() && !refused(err):
-		return nil
-	case !l.Multiplexed() && (wrote > 0 || !l.Reused()):
-		return nil
+		return false
+	case l.Multiplexed():
+		return refused(err)
+	default:
+		return l.Reused() && (wrote == 0 || idempotent(r) && unanswered(err))
 	}
-	return rewound(r)
 }
 
 // idempotent reports whether sending a request twice has the effect of sending it once (RFC 9110 section 9.2.2), by the rules
@@ -71,57 +69,61 @@ func unanswered(err error) bool {
 }
 
 // rewound returns the request with an unread body, or nil if its body cannot be read again. The attempt before it can read the
-// body no more.
-func rewound(r *http.Request) *http.Request {
+// body no more. The error is that of GetBody.
+func (x *exchange) rewound(r *http.Request) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return r
+		return r, nil
 	}
 	var body io.ReadCloser
 	if a, ok := r.Body.(*attemptBody); ok {
 		next := a.body.next()
 		if next == nil {
-			return nil
+			return nil, nil //nolint:nilnil // the body cannot be read again
 		}
 		body = next
 	} else {
 		if r.GetBody == nil {
-			return nil
+			return nil, nil //nolint:nilnil // as above
 		}
 		if b, ok := r.Body.(*replayedBody); ok && !b.end(r.Context()) {
-			return nil
+			return nil, nil //nolint:nilnil // as above
 		}
 		again, err := r.GetBody()
 		if err != nil {
-			return nil
+			return nil, fmt.Errorf("Request.GetBody: %w", err) //nolint:staticcheck // a name
 		}
-		body = replayed(again)
+		body = x.replayed(again, r)
 	}
 	out := r.WithContext(r.Context())
 	out.Body = body
-	return out
+	return out, nil
 }
 
 // replayable returns the request whose body, if it has GetBody, can be taken away from the first attempt.
 func (x *exchange) replayable(r *http.Request) *http.Request {
-	if r.GetBody == nil || r.Body == nil {
+	if r.GetBody == nil || isSentAtOnce(r) {
 		return r
 	}
-	body, ok := replayed(r.Body).(*replayedBody)
-	if !ok {
-		return r
-	}
+	out := x.edit(r)
+	out.Body = x.replayed(r.Body, r)
+	return out
+}
+
+// edit returns the copy of a request that the exchange may change.
+func (x *exchange) edit(r *http.Request) *http.Request {
 	if r != &x.limited {
-		r = r.WithContext(r.Context())
+		x.limited = *r
 	}
-	r.Body = body
-	return r
+	return &x.limited
 }
 
 // A replayedBody is the body of one attempt to send a request with GetBody. net/http may read the body after the attempt has
 // ended, and GetBody may rewind the body instead of copying it, as that of Connect does. Such a late read would take bytes from
 // the next attempt.
 type replayedBody struct {
-	source io.ReadCloser
+	source *checkedBody
+	upload *upload
+	begun  bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -129,16 +131,16 @@ type replayedBody struct {
 	idle    chan struct{} // closed at the end of the read; nil: nobody waits for it
 }
 
-// nopClosers are the types of the bodies that http.NewRequest makes. Their GetBody makes copies. net/http has a faster way for
-// them.
-var nopClosers = [...]reflect.Type{reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(new(strings.Reader)))}
-
-// replayed returns a body that can be taken away from the attempt that reads it.
-func replayed(body io.ReadCloser) io.ReadCloser {
-	if t := reflect.TypeOf(body); body == nil || body == http.NoBody || t == nopClosers[0] || t == nopClosers[1] {
+// replayed returns a body of a request that can be taken away from the attempt that reads it.
+func (x *exchange) replayed(body io.ReadCloser, r *http.Request) io.ReadCloser {
+	if size, ok := sizeInMemory(body); ok && size <= maxAtOnce || body == nil || body == http.NoBody {
 		return body
 	}
-	return &replayedBody{source: body}
+	source, ok := body.(*checkedBody)
+	if !ok {
+		source = &checkedBody{source: body, length: lengthOf(r)}
+	}
+	return &replayedBody{source: source, upload: &x.upload}
 }
 
 // Read implements [io.Reader].
@@ -149,8 +151,16 @@ func (b *replayedBody) Read(p []byte) (int, error) {
 		return 0, errAttemptOver
 	}
 	b.reading = true
+	first := !b.begun
+	b.begun = true
 	b.mu.Unlock()
+	if first {
+		b.upload.begin()
+	}
 	n, err := b.source.Read(p)
+	if err != nil {
+		b.upload.end()
+	}
 	b.mu.Lock()
 	b.reading = false
 	if b.idle != nil {

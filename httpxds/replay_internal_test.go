@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
 )
@@ -21,7 +22,7 @@ func (r gatedReader) Read([]byte) (int, error) {
 func TestEndOfReplayedBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		b := &replayedBody{source: io.NopCloser(gatedReader{gate})} // closing it does not end the read
+		b := &replayedBody{source: &checkedBody{source: io.NopCloser(gatedReader{gate}), length: -1}} // closing it does not end the read
 		go func() { _, _ = b.Read(make([]byte, 1)) }()
 		synctest.Wait()
 		canceled, cancel := context.WithCancel(t.Context())
@@ -49,7 +50,7 @@ func TestEndOfReplayedBody(t *testing.T) {
 
 // TestReplayedNothing expects that nothing is read of a GetBody that returns no body.
 func TestReplayedNothing(t *testing.T) {
-	if b := replayed(nil); b != nil {
+	if b := new(exchange).replayed(nil, new(http.Request)); b != nil {
 		t.Errorf("no body became a %T", b)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/balancer"
 
+	"github.com/xdsforge/xdsforge/httpxds/internal/netconn"
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 )
@@ -71,6 +72,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 		x.end(nil)
 	default:
 		failure := failureOf(x.ctx, err)
+		failure.Ignored = failure.Ignored || x.bodyFailure() != nil
 		if errors.Is(context.Cause(x.ctx), errTimeout) {
 			err = x.fail(Timeout, "", errTimeout)
 		}
@@ -93,3 +95,6 @@ type stream struct {
 	*exchange
 	io.Writer
 }
+
+// CloseWrite ends the direction to the endpoint, as the body of http.Transport does.
+func (s *stream) CloseWrite() error { return netconn.CloseWrite(s.Writer) }

@@ -16,7 +16,12 @@ import (
 // endpoint, and sends the request there. The host of the URL need not be that of the target. An error is an [*Error], or that
 // of the request's context.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.roundTrip(r)
+	out, err := checked(r)
+	if err != nil {
+		closeBody(r)
+		return nil, &Error{Reason: Invalid, Err: err}
+	}
+	resp, err := t.roundTrip(out)
 	if err != nil {
 		if resp = t.gatewayResponse(err); resp == nil {
 			return nil, err
@@ -29,7 +34,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // gatewayResponse returns the response of a proxy for an error, or nil.
 func (t *Transport) gatewayResponse(err error) *http.Response {
 	var e *Error
-	if !t.settings.gateway || !errors.As(err, &e) {
+	if !t.settings.gateway || !errors.As(err, &e) || e.Reason == Invalid {
 		return nil
 	}
 	switch e.Reason {
@@ -130,13 +135,6 @@ func nameOf(p *routes.Plan[plan, target]) string {
 	return p.Route.Name
 }
 
-// closeBody closes the body of a request that is not sent. Every RoundTripper must.
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		_ = r.Body.Close() // the request has another error
-	}
-}
-
 // run sends a request, and prepares its response.
 func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	resp, err := x.attempts(r, v)
@@ -185,9 +183,8 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 		return nil, x.fail(NoRoute, "", err)
 	}
 	ctx := x.picked.With(r.Context(), x.call)
-	out = x.streamed(out)
+	out = x.replayable(x.streamed(out))
 	ctx, out = x.withLimit(ctx, out)
-	out = x.replayable(out)
 	var retry breaker.Unit // counts until the outcome of the retry, as in Envoy
 	for {
 		resp, err := x.attempt(ctx, out)
@@ -199,9 +196,12 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 		if retry, ok = x.circuit.Take(breaker.Retries); !ok {
 			return resp, err
 		}
-		next := rewound(out)
+		next, failed := x.rewound(out)
 		if next == nil {
 			retry.Release()
+			if failed != nil && resp == nil {
+				err = x.fail(Invalid, "", failed)
+			}
 			return resp, err
 		}
 		if resp != nil {

@@ -21,9 +21,9 @@ const minRead = 4096
 // While bytes are kept, a goroutine of its own reads the source. An attempt that has ended therefore stops at once, even if
 // the source blocks, and the next attempt gets the bytes of that read.
 type streamedBody struct {
-	source io.ReadCloser
-	limit  int    // of the bytes that are kept. 0: none
-	ended  func() // called at the end of the source; nil: nothing
+	source *checkedBody
+	limit  int // of the bytes that are kept. 0: none
+	upload *upload
 	first  attemptBody
 
 	mu      sync.Mutex
@@ -41,6 +41,7 @@ type attemptBody struct {
 	read   int // of kept
 	closed bool
 	lost   bool // the connection has closed
+	begun  bool // Read was called
 }
 
 var (
@@ -56,11 +57,11 @@ func (x *exchange) streamed(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody || r.GetBody != nil {
 		return r
 	}
-	b := &streamedBody{source: r.Body, limit: x.retryBuffer(r)}
+	b := &streamedBody{source: checkedBodyOf(r), limit: x.retryBuffer(r), upload: &x.upload}
 	b.changed.L = &b.mu
 	b.first.body, b.current = b, &b.first
 	x.sent = b
-	out := r.WithContext(r.Context())
+	out := x.edit(r)
 	out.Body = &b.first
 	return out
 }
@@ -118,13 +119,6 @@ func (b *streamedBody) free() {
 	}
 }
 
-// failed reports whether reading the source has failed.
-func (b *streamedBody) failed() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.err != nil && !errors.Is(b.err, io.EOF)
-}
-
 // close closes the source. It does not wait for a read: some sources block Close until then.
 func (b *streamedBody) close() {
 	b.mu.Lock()
@@ -141,6 +135,10 @@ func (b *streamedBody) close() {
 func (a *attemptBody) Read(p []byte) (int, error) {
 	b := a.body
 	b.mu.Lock()
+	if !a.begun {
+		a.begun = true
+		b.upload.begin()
+	}
 	for {
 		switch {
 		case a.lost:
@@ -201,8 +199,8 @@ func (b *streamedBody) finish(n int, err error) {
 	b.free()
 	b.changed.Broadcast()
 	b.mu.Unlock()
-	if err != nil && b.ended != nil {
-		b.ended()
+	if err != nil {
+		b.upload.end()
 	}
 }
 

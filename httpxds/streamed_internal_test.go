@@ -50,7 +50,7 @@ func (s *slowSource) Close() error {
 
 // newStreamed returns the body of a request with its first attempt.
 func newStreamed(source io.ReadCloser, limit int) *streamedBody {
-	b := &streamedBody{source: source, limit: limit}
+	b := &streamedBody{source: &checkedBody{source: source, length: -1}, limit: limit}
 	b.changed.L = &b.mu
 	b.first.body, b.current = b, &b.first
 	return b
@@ -123,7 +123,7 @@ func TestFailedSource(t *testing.T) {
 	if got, err := io.ReadAll(&b.first); len(got) != 100 || !errors.Is(err, broken) {
 		t.Errorf("%d bytes, %v; want 100 and the error of the source", len(got), err)
 	}
-	if !b.failed() || b.next() != nil {
+	if b.source.failure() == nil || b.next() != nil {
 		t.Error("a body whose source has failed is sent again")
 	}
 }

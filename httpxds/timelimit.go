@@ -11,27 +11,27 @@ import (
 // errTimeout is the cause of the end of a request by a time limit of its route.
 var errTimeout = errors.New("the time limit of the route has passed")
 
-// withLimit applies the time limit of the route. It includes retries and the response, as in Envoy. That of a request whose body
-// has no known length starts at the end of the body. Upgraded connections have none.
+// withLimit applies the time limit of the route. It includes retries and the response. As in Envoy, it starts again at the end of
+// the request: it does not limit how long a body is sent. Upgraded connections have none.
 func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
 	d := x.plan.Timeout
-	isStream := x.sent != nil
-	if d == 0 && !isStream || r.Header["Upgrade"] != nil {
+	if d == 0 && x.sent == nil || isUpgrade(r) {
 		return ctx, r
 	}
 	ctx, x.cancel = context.WithCancelCause(ctx)
+	out := x.edit(r)
+	x.limited = *out.WithContext(ctx) // a part, so that the copy needs no memory of its own
 	switch {
 	case d == 0: // the context ends a body that does not end by itself
-	case isStream && r.ContentLength <= 0:
-		limit := &timeLimit{cancel: x.cancel}
-		x.limit = limit
-		x.sent.ended = func() { limit.start(d) }
-	default:
+		return ctx, out
+	case isSentAtOnce(r):
 		x.limit = x.transport.limits.take(x.cancel)
-		x.limit.start(d)
+	default: // not a shared one: net/http may read the body after the request
+		x.limit = &timeLimit{cancel: x.cancel, cause: errTimeout}
+		x.upload.route = x.limit
 	}
-	x.limited = *r.WithContext(ctx) // a part, so that the copy needs no memory of its own
-	return ctx, &x.limited
+	x.limit.start(d)
+	return ctx, out
 }
 
 // stop ends the time limits of the request.
@@ -56,39 +56,66 @@ func (x *exchange) cancelAll() {
 // A timeLimit cancels a request after a time. It costs less than context.WithTimeout because requests share timers.
 type timeLimit struct {
 	shared bool // it can be used for another request
+	cause  error
 
 	mu     sync.Mutex
 	timer  *time.Timer // nil: not started
+	length time.Duration
 	cancel context.CancelCauseFunc
-	over   bool
+	over   bool // the request has ended
+	passed bool
 }
 
-// start starts the time, unless the request has ended.
+// start starts the time.
 func (l *timeLimit) start(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.over:
-	case l.timer == nil:
+	if l.length = d; l.timer == nil {
 		l.timer = time.AfterFunc(d, l.expire)
-	default:
-		l.timer.Reset(d)
+		return
+	}
+	l.timer.Reset(d)
+}
+
+// hold stops the time until again.
+func (l *timeLimit) hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer.Stop()
+}
+
+// again starts the whole time again, unless the request has ended.
+func (l *timeLimit) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.timer.Reset(l.length)
 	}
 }
 
 func (l *timeLimit) expire() {
 	l.mu.Lock()
 	cancel := l.cancel
+	l.passed = !l.over
 	l.mu.Unlock()
-	cancel(errTimeout)
+	cancel(l.cause)
 }
 
-// end stops the time. It reports whether it had started and had not passed.
+// end stops the time. It returns false if the time has passed.
 func (l *timeLimit) end() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over, l.cancel = true, ended
-	return l.timer != nil && l.timer.Stop()
+	l.timer.Stop()
+	return !l.passed
+}
+
+// retire is end. It returns false if the function of the timer may still run.
+func (l *timeLimit) retire() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over, l.cancel = true, ended
+	return l.timer.Stop()
 }
 
 // ended is the cancel function of a time limit whose request has ended.
@@ -108,11 +135,11 @@ const maxFewLimits = 128
 func (p *timeLimits) take(cancel context.CancelCauseFunc) *timeLimit {
 	l := p.kept()
 	if l == nil {
-		return &timeLimit{cancel: cancel, shared: true}
+		return &timeLimit{cancel: cancel, cause: errTimeout, shared: true}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cancel, l.over = cancel, false
+	l.cancel, l.over, l.passed = cancel, false, false
 	return l
 }
 
@@ -131,7 +158,7 @@ func (p *timeLimits) kept() *timeLimit {
 }
 
 func (p *timeLimits) put(l *timeLimit) {
-	if !l.end() || !l.shared {
+	if !l.retire() || !l.shared {
 		return
 	}
 	if p.mu.TryLock() {

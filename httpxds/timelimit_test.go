@@ -70,14 +70,15 @@ func TestLateResponse(t *testing.T) {
 	})
 }
 
-// TestTimeLimitOfAStream expects a request body that ends after the response not to start the time.
+// TestTimeLimitOfAStream expects a request body that ends after the response not to start the time again.
 func TestTimeLimitOfAStream(t *testing.T) {
 	l := &timeLimit{cancel: func(error) { t.Error("a request that had ended was canceled") }}
-	if l.end() {
-		t.Error("a time limit that has not started can be used again; want that it cannot")
-	}
 	l.start(time.Hour)
-	if l.timer != nil {
+	if !l.end() {
+		t.Error("a time limit of an hour has passed")
+	}
+	l.again()
+	if l.timer.Stop() {
 		t.Error("the time starts after the request has ended")
 	}
 }

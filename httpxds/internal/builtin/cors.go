@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"slices"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
+	"github.com/xdsforge/xdsforge/httpxds/internal/writer"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/cors"
 )
 
@@ -36,27 +39,34 @@ func share(p *cors.Policy) httpfilter.Middleware {
 			}
 			preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 			allowed := slices.ContainsFunc(p.Origins, func(s matcher.String) bool { return s.Match(origin) })
-			if allowed {
-				allow(w.Header(), p, origin)
-			}
-			if !preflight || !allowed && !p.Respond {
+			if preflight && (allowed || p.Respond) {
 				if allowed {
-					set(w.Header(), "Access-Control-Expose-Headers", p.Expose)
+					allow(w.Header(), p, origin)
+					answerPreflight(w.Header(), p, r.Header.Get("Access-Control-Request-Private-Network") == "true")
 				}
+				w.WriteHeader(http.StatusOK)
+				return
+			}
+			if !allowed {
 				next.ServeHTTP(w, r)
 				return
 			}
-			if allowed {
-				answerPreflight(w.Header(), p, r.Header.Get("Access-Control-Request-Private-Network") == "true")
-			}
-			w.WriteHeader(http.StatusOK)
+			// When the response is sent, so that the headers of a proxied endpoint are replaced.
+			out, commit := writer.New(w, writer.Hooks{Headers: func(h http.Header) {
+				allow(h, p, origin)
+				set(h, "Access-Control-Expose-Headers", p.Expose)
+			}})
+			next.ServeHTTP(out, r)
+			commit()
 		})
 	}
 }
 
 func allow(h http.Header, p *cors.Policy, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
-	h.Add("Vary", "Origin") // so that caches do not give the response to other origins
+	if !httpguts.HeaderValuesContainsToken(h["Vary"], "Origin") {
+		h.Add("Vary", "Origin") // so that caches do not give the response to other origins
+	}
 	if p.Credentials {
 		h.Set("Access-Control-Allow-Credentials", "true")
 	}

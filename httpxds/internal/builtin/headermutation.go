@@ -56,9 +56,9 @@ func mutate(c headermutation.Config) httpfilter.Middleware {
 				next.ServeHTTP(w, r)
 				return
 			}
-			out := writer.New(w, func(h http.Header) { headerchange.Apply(h, c.Response) })
+			out, commit := writer.New(w, writer.Hooks{Headers: func(h http.Header) { headerchange.Apply(h, c.Response) }})
 			next.ServeHTTP(out, r)
-			out.Commit()
+			commit()
 		})
 	}
 }

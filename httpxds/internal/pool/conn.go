@@ -1,20 +1,15 @@
 package pool
 
 import (
-	"context"
 	"math"
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 )
@@ -42,6 +37,7 @@ type conn struct {
 	// The fields below are guarded by owner.mu.
 	isIdle bool
 	since  time.Time // of being idle
+	swept  int64     // the requests of a connection of HTTP/2 at the last sweep
 	full   bool      // an HTTP/2 connection has no room for a request
 	// The server of an HTTP/2 connection may not have told how many streams it takes. Until then, only one request has the
 	// connection: net/http would let another one wait for the end of a stream.
@@ -121,61 +117,16 @@ func (c *conn) Written() int64 { return c.raw.written.Load() }
 // waits for a body.
 func (c *conn) OnClose(f func()) (remove func()) { return c.raw.onClose(f) }
 
-// A rawConn counts the bytes that are written, so that a request of which nothing was written can be sent again.
-type rawConn struct {
-	net.Conn
-	written  atomic.Int64
-	requests atomic.Int64
-
-	mu     sync.Mutex
-	closed bool
-	hook   *func() // of the last lease with one, or of the pool for HTTP/2; nil: none
-}
-
-func (c *rawConn) onClose(f func()) (remove func()) {
-	hook := &f
-	c.mu.Lock()
-	c.hook = hook
-	closed := c.closed
-	c.mu.Unlock()
-	if closed {
-		f()
-	}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.hook == hook { // not that of the next lease
-			c.hook = nil
-		}
-	}
-}
-
-// Close implements [net.Conn].
-func (c *rawConn) Close() error {
-	err := c.Conn.Close()
-	c.mu.Lock()
-	c.closed = true
-	hook := c.hook
-	c.mu.Unlock()
-	if hook != nil {
-		(*hook)()
-	}
-	return err
-}
-
-// Write implements [net.Conn].
-func (c *rawConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.written.Add(int64(n))
-	return n, err
-}
+// Failed reports whether the network or the endpoint has ended the connection. It returns false if net/http closed the
+// connection because of a request that it could not write.
+func (c *conn) Failed() bool { return c.raw.failed.Load() }
 
 // dial starts an attempt to connect, which the unit counts. The caller holds mu.
 func (s *SubConn) dial(unit breaker.Unit) {
 	s.dialing++
 	a := s.addresses[0]
 	go func() {
-		c, err := s.tree.dialer.dial(s.ctx, a)
+		c, err := s.tree.dialer.dial(s.ctx, a, false)
 		if err != nil {
 			unit.Release()
 		} else {
@@ -211,14 +162,16 @@ func (s *SubConn) dialed(c *conn, err error) (untold bool) {
 		return false
 	}
 	untold = c.multiplexed && !c.told()
-	c.untold = untold
+	c.untold, s.http2 = untold, c.multiplexed
 	s.conns = append(s.conns, c)
+	s.setSweep()
 	s.failures = 0
 	if s.state != connectivity.Ready {
 		s.set(balancer.SubConnState{ConnectivityState: connectivity.Ready})
 	}
-	s.offer(c)
+	extra := s.offer(c)
 	s.mu.Unlock()
+	extra.drop()
 	if c.multiplexed {
 		c.raw.onClose(func() { s.lost(c) }) // at the end: it may call back at once
 	} else if c.Err() != nil {
@@ -252,26 +205,40 @@ func (c *conn) changed(*http.ClientConn) {
 		c.full = !room
 	}
 	ending := s.state == connectivity.Shutdown || c.spent.Load()
+	var extra *conn
 	if room && !ending {
-		s.offer(c)
+		extra = s.offer(c)
 	}
 	s.mu.Unlock()
+	extra.drop()
 	if ending {
 		c.closeUnused()
 	}
 }
 
-// offer makes a connection available to requests. The caller holds mu.
-func (s *SubConn) offer(c *conn) {
-	if !c.multiplexed && !c.isIdle {
-		c.isIdle, c.since = true, time.Now()
-		s.idle = append(s.idle, c)
-		s.setSweep()
-	}
+// offer makes a connection available to requests. It returns the connection to drop if more are idle than the limit allows, or
+// nil. The caller holds mu.
+func (s *SubConn) offer(c *conn) (extra *conn) {
 	if c.multiplexed {
 		s.wakeAll(nil)
-	} else {
-		s.wakeOne(nil)
+		return nil
+	}
+	if !c.isIdle {
+		c.isIdle, c.since = true, time.Now()
+		s.idle = append(s.idle, c)
+	}
+	if most := s.tree.dialer.MaxIdle; most > 0 && len(s.idle) > most && len(s.waiters) == 0 {
+		extra = s.idle[0]
+		s.idle, extra.isIdle = slices.Delete(s.idle, 0, 1), false
+	}
+	s.wakeOne(nil)
+	return extra
+}
+
+// drop closes a connection unless a request has it. A nil connection is none.
+func (c *conn) drop() {
+	if c != nil {
+		c.closeUnused()
 	}
 }
 
@@ -294,7 +261,7 @@ func (c *conn) ending() bool { return c.owner.draining.Load() || c.spent.Load() 
 
 // reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed.
 func (c *conn) reserve() bool {
-	most := c.owner.circuit.PerConnection()
+	most := c.owner.perConnection()
 	open := c.busy.Add(1) > 0 // first, so that a request above the limit does not close it before the last one has reserved it
 	had := c.raw.requests.Add(1)
 	if most > 0 && had >= most {
@@ -340,6 +307,7 @@ func (s *SubConn) lost(c *conn) {
 
 // close closes the connection and removes it.
 func (c *conn) close() {
+	c.raw.fail()
 	_ = c.Close() // the connection is of no further use
 	c.owner.lost(c)
 }
@@ -368,53 +336,3 @@ func (c *conn) Broken() {
 	}
 }
 
-// setSweep sets the timer that closes idle connections. The caller holds mu.
-func (s *SubConn) setSweep() {
-	if d := s.tree.dialer.IdleTimeout; d > 0 && s.sweep == nil && len(s.idle) > 1 {
-		s.sweep = time.AfterFunc(d, func() {
-			s.mu.Lock()
-			s.sweep = nil
-			s.mu.Unlock()
-			s.closeIdle(d)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.state == connectivity.Ready {
-				s.setSweep()
-			}
-		})
-	}
-}
-
-// closeIdle closes connections that were idle for a time. It keeps one connection, so that the endpoint stays connected.
-func (s *SubConn) closeIdle(d time.Duration) {
-	s.mu.Lock()
-	var old []*conn
-	for i := 0; i < len(s.idle); {
-		c := s.idle[i]
-		if len(s.conns)-len(old) <= 1 || time.Since(c.since) < d {
-			i++
-			continue
-		}
-		s.idle, c.isIdle = slices.Delete(s.idle, i, i+1), false
-		old = append(old, c)
-	}
-	s.mu.Unlock()
-	for _, c := range old {
-		c.closeUnused()
-	}
-}
-
-// noServices is the connection of producers. It has no services.
-type noServices struct{}
-
-var errNoServices = status.Error(codes.Unimplemented, "httpxds: HTTP endpoints have no services of gRPC")
-
-// Invoke implements [grpc.ClientConnInterface].
-func (noServices) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
-	return errNoServices
-}
-
-// NewStream implements [grpc.ClientConnInterface].
-func (noServices) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, errNoServices
-}

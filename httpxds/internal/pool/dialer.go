@@ -33,22 +33,33 @@ const connectTimeout = 5 * time.Second
 type Dialer struct {
 	// Protocol is the protocol of clusters that do not configure one.
 	Protocol Protocol
-	// IdleTimeout is how long a connection of HTTP/1.1 is kept without a request. 0: without limit.
+	// IdleTimeout is how long a connection is kept without a request. 0: without limit.
 	IdleTimeout time.Duration
+	// MaxIdle limits the connections of HTTP/1.1 to one endpoint that have no request. 0: without limit.
+	MaxIdle int
+	// MaxConns limits the connections to one endpoint. 0: without limit.
+	MaxConns int
+	// Once lets each connection have a single request.
+	Once bool
 
+	handshake  time.Duration // the limit of a TLS handshake; 0: that of the attempt
 	dial0      func(ctx context.Context, network, addr string) (net.Conn, error)
 	transports [HTTP2 + 1]*http.Transport
 }
 
-// NewDialer returns a Dialer whose connections have the settings of a Transport.
+// NewDialer returns a Dialer whose connections have the settings of a Transport. ADR 345 has the decision about each setting. The
+// clones have no limits of connections: net/http counts only the connections of its own pool, and panics when another one closes.
 func NewDialer(base *http.Transport, p Protocol) *Dialer {
-	d := &Dialer{Protocol: p, IdleTimeout: base.IdleConnTimeout, dial0: base.DialContext}
-	if d.dial0 == nil {
-		d.dial0 = new(net.Dialer).DialContext
+	d := &Dialer{
+		Protocol: p, IdleTimeout: base.IdleConnTimeout, MaxIdle: base.MaxIdleConnsPerHost, MaxConns: base.MaxConnsPerHost,
+		Once:      base.DisableKeepAlives || base.MaxIdleConnsPerHost < 0,
+		handshake: base.TLSHandshakeTimeout, dial0: dialerOf(base),
 	}
 	for i := range d.transports {
 		t := base.Clone()
-		t.Proxy, t.IdleConnTimeout, t.TLSClientConfig = nil, 0, nil
+		t.MaxConnsPerHost, t.MaxIdleConnsPerHost, t.MaxIdleConns = 0, 0, 0
+		t.DisableKeepAlives = d.Once
+		t.Proxy, t.IdleConnTimeout, t.TLSClientConfig, t.TLSNextProto = nil, 0, nil, nil
 		t.DialContext, t.DialTLSContext = d.dialRaw, d.dialTLS
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(Protocol(i) != HTTP2)
@@ -57,6 +68,18 @@ func NewDialer(base *http.Transport, p Protocol) *Dialer {
 		d.transports[i] = t
 	}
 	return d
+}
+
+// dialerOf returns the function of a Transport that opens connections.
+func dialerOf(t *http.Transport) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	switch old := t.Dial; { //nolint:staticcheck // programs still set it
+	case t.DialContext != nil:
+		return t.DialContext
+	case old != nil:
+		return func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
+	default:
+		return new(net.Dialer).DialContext
+	}
 }
 
 // An attempt has the parameters and results of one attempt to connect.
@@ -71,8 +94,8 @@ type attemptKey struct{}
 
 var errNoHTTP2 = errors.New("the endpoint did not negotiate HTTP/2")
 
-// dial opens a connection to an address.
-func (d *Dialer) dial(ctx context.Context, address resolver.Address) (*conn, error) {
+// dial opens a connection to an address. If http1 is set, the connection speaks HTTP/1.1.
+func (d *Dialer) dial(ctx context.Context, address resolver.Address, http1 bool) (*conn, error) {
 	settings := lbtree.HTTPOf(address.Attributes)
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.ConnectTimeout, connectTimeout))
 	defer cancel()
@@ -82,6 +105,9 @@ func (d *Dialer) dial(ctx context.Context, address resolver.Address) (*conn, err
 	}
 	a := &attempt{address: address, config: config}
 	scheme, protocol := "http", d.protocol(settings.Version)
+	if http1 {
+		protocol = HTTP1
+	}
 	if config != nil {
 		scheme, config.NextProtos = "https", nextProtos(protocol)
 	} else if protocol == Auto {
@@ -138,12 +164,21 @@ func (d *Dialer) dialRaw(ctx context.Context, network, addr string) (net.Conn, e
 	return a.raw, nil
 }
 
-// dialTLS opens the TLS connection of an attempt. http.Transport makes the handshake.
+// dialTLS opens the TLS connection of an attempt.
 func (d *Dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
 	a := ctx.Value(attemptKey{}).(*attempt)
 	if _, err := d.dialRaw(ctx, network, addr); err != nil {
 		return nil, err
 	}
 	a.tls = tls.Client(a.raw, a.config)
+	if d.handshake <= 0 {
+		return a.tls, nil // http.Transport makes the handshake
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.handshake)
+	defer cancel()
+	if err := a.tls.HandshakeContext(ctx); err != nil {
+		_ = a.raw.Close() // the handshake has failed
+		return nil, err
+	}
 	return a.tls, nil
 }

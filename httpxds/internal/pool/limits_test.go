@@ -33,7 +33,7 @@ func TestSpentConnection(t *testing.T) {
 	w.tree.UpdateState(balancer.State{ConnectivityState: connectivity.Ready, Picker: pick{sc}})
 	acquire := func() Lease {
 		t.Helper()
-		l, err := w.tree.Acquire(balancer.PickInfo{Ctx: t.Context()})
+		l, err := w.tree.Acquire(balancer.PickInfo{Ctx: t.Context()}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

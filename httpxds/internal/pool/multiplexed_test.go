@@ -168,7 +168,7 @@ func TestWaitersOfAFailedAttempt(t *testing.T) {
 	errs := make(chan error, requests)
 	for range requests {
 		go func() {
-			_, err := sc.acquire(ctx)
+			_, err := sc.acquire(ctx, false)
 			errs <- err
 		}()
 	}
@@ -187,12 +187,12 @@ func TestOneConnectionWakesOneRequest(t *testing.T) {
 	sc, states := w.subConn(w.addr)
 	sc.Connect()
 	w.await(states, connectivity.Ready)
-	first, err := sc.acquire(t.Context())
+	first, err := sc.acquire(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Release()
-	c, err := w.tree.dialer.dial(t.Context(), resolver.Address{Addr: w.addr})
+	c, err := w.tree.dialer.dial(t.Context(), resolver.Address{Addr: w.addr}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

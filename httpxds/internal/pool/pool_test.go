@@ -115,7 +115,7 @@ func TestPitfall13(t *testing.T) {
 	defer cancel()
 	leases := make(chan Lease, 1)
 	go func() {
-		l, err := w.tree.Acquire(balancer.PickInfo{Ctx: ctx})
+		l, err := w.tree.Acquire(balancer.PickInfo{Ctx: ctx}, false)
 		if err != nil {
 			t.Error(err)
 		}
@@ -200,7 +200,7 @@ func TestDrain(t *testing.T) {
 	sc.Connect()
 	w.await(states, connectivity.Ready)
 	w.tree.UpdateState(balancer.State{ConnectivityState: connectivity.Ready, Picker: pick{sc}})
-	l, err := w.tree.Acquire(balancer.PickInfo{Ctx: t.Context()})
+	l, err := w.tree.Acquire(balancer.PickInfo{Ctx: t.Context()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,9 @@ type SubConn struct {
 	idle    []*conn // connections of HTTP/1.1 without a request, the last used last
 	dialing int
 	waiters []*waiter
+	http2   bool // the last connection that was opened speaks HTTP/2
+
+	upgrading int // attempts to connect for upgrades
 	sweep   *time.Timer // closes idle connections; nil: not set
 	ended   bool
 }
@@ -136,7 +139,7 @@ func (s *SubConn) abort() {
 // finish tells the tree that a SubConn which was shut down has no connection any more.
 func (s *SubConn) finish() {
 	s.mu.Lock()
-	over := s.state == connectivity.Shutdown && len(s.conns) == 0 && s.dialing == 0 && !s.ended
+	over := s.state == connectivity.Shutdown && len(s.conns) == 0 && s.dialing+s.upgrading == 0 && !s.ended
 	s.ended = s.ended || over
 	s.mu.Unlock()
 	if over {
@@ -229,9 +232,12 @@ func (s *SubConn) wakeAll(err error) {
 }
 
 // acquire reserves a connection for a request. If the endpoint is not connected any more, it returns
-// balancer.ErrNoSubConnAvailable, which makes the request pick again.
-func (s *SubConn) acquire(ctx context.Context) (*conn, error) {
+// balancer.ErrNoSubConnAvailable, which makes the request pick again. An upgrade gets a connection of HTTP/1.1.
+func (s *SubConn) acquire(ctx context.Context, upgrade bool) (*conn, error) {
 	for {
+		if upgrade && s.needsHTTP1() {
+			return s.acquireHTTP1(ctx)
+		}
 		c, w, err := s.take()
 		switch {
 		case err != nil:
@@ -302,7 +308,7 @@ func (s *SubConn) take() (*conn, *waiter, error) {
 
 // needsConn reports whether the attempts in progress are too few for the requests that wait. The caller holds mu.
 func (s *SubConn) needsConn() bool {
-	if s.multiplexed() && (s.dialing > 0 || slices.ContainsFunc(s.conns, func(c *conn) bool { return c.untold })) {
+	if s.multiplexed() && s.perConnection() != 1 && (s.dialing > 0 || slices.ContainsFunc(s.conns, func(c *conn) bool { return c.untold })) {
 		return false
 	}
 	return s.dialing < len(s.waiters)
@@ -314,10 +320,14 @@ func (s *SubConn) dialMore() {
 	if !s.needsConn() {
 		return
 	}
+	open := len(s.conns) + s.dialing
+	if most := s.tree.dialer.MaxConns; most > 0 && open >= most {
+		return // a request that ends leaves its connection
+	}
 	unit, ok := s.circuit.Take(breaker.Connections)
 	if !ok {
-		if len(s.conns)+s.dialing > 0 {
-			return // a request that ends leaves its connection
+		if open > 0 {
+			return
 		}
 		unit = s.circuit.Force(breaker.Connections)
 	}
@@ -325,7 +335,15 @@ func (s *SubConn) dialMore() {
 }
 
 // multiplexed reports whether connections take several requests. The caller holds mu.
-func (s *SubConn) multiplexed() bool { return len(s.conns) > 0 && s.conns[0].multiplexed }
+func (s *SubConn) multiplexed() bool { return len(s.conns) > 0 && s.http2 }
+
+// perConnection returns the limit of requests on one connection. 0: none.
+func (s *SubConn) perConnection() int64 {
+	if s.tree.dialer.Once {
+		return 1
+	}
+	return s.circuit.PerConnection()
+}
 
 // leave removes a request that does not wait any longer. If it was woken already, it wakes the next one.
 func (s *SubConn) leave(w *waiter) {

@@ -191,8 +191,9 @@ func (e *ConnectError) Error() string { return e.Err.Error() }
 func (e *ConnectError) Unwrap() error { return e.Err }
 
 // Acquire picks an endpoint and reserves a connection to it. It waits until the LB tree has a usable state. The error is
-// that of the picker, a [*ConnectError], or that of the context. The caller must use the lease, and call Pick.Done.
-func (t *Tree) Acquire(info balancer.PickInfo) (Lease, error) {
+// that of the picker, a [*ConnectError], or that of the context. The caller must use the lease, and call Pick.Done. An upgrade
+// gets a connection of HTTP/1.1, or [ErrNoUpgrade].
+func (t *Tree) Acquire(info balancer.PickInfo, upgrade bool) (Lease, error) {
 	var pending pending
 	defer pending.release()
 	for {
@@ -211,7 +212,7 @@ func (t *Tree) Acquire(info balancer.PickInfo) (Lease, error) {
 				return Lease{}, errors.New("pool: the LB policy picked a foreign subchannel")
 			}
 			var c *conn
-			if c, err = sc.acquire(info.Ctx); err == nil {
+			if c, err = sc.acquire(info.Ctx, upgrade); err == nil {
 				return Lease{c, r}, nil
 			}
 			if r.Done != nil {

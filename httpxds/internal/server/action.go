@@ -51,16 +51,6 @@ func (b *backend) action(t *route.Route, x *route.HTTPRoute) (handler http.Handl
 	return handler, shared
 }
 
-// fullDuplex returns a handler that may read the body of an HTTP/1.1 request after its response has begun, as HTTP/2 always
-// allows. A proxy needs that: otherwise net/http closes the body while the proxy still sends it, and the endpoint's connection
-// breaks with the response.
-func fullDuplex(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex() // an error means that the writer of a filter does not support it
-		next.ServeHTTP(w, r)
-	})
-}
-
 // direct returns the handler of a direct response.
 func direct(d *route.DirectResponse) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -94,8 +84,8 @@ func (b *backend) changes(c *route.HeaderChanges, next http.Handler) http.Handle
 			next.ServeHTTP(w, r)
 			return
 		}
-		out := writer.New(w, func(h http.Header) { b.config.Change(h, c.Response, original) })
+		out, commit := writer.New(w, writer.Hooks{Headers: func(h http.Header) { b.config.Change(h, c.Response, original) }})
 		next.ServeHTTP(out, r)
-		out.Commit()
+		commit()
 	})
 }

@@ -24,7 +24,7 @@ type backend struct {
 var _ server.Backend[*routing] = (*backend)(nil)
 
 func newBackend(c *Config, addr net.Addr, protocols []string) *backend {
-	return &backend{config: c, lobby: server.NewLobby(addr), protocols: protocols, forward: fullDuplex(c.Forward)}
+	return &backend{config: c, lobby: server.NewLobby(addr), protocols: protocols, forward: forwarding(c.Forward)}
 }
 
 // A chain serves the connections of one filter chain in one generation.

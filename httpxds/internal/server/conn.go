@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/xdsforge/xdsforge/httpxds/internal/netconn"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
@@ -70,6 +71,9 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(c.Conn.Conn, r)
 }
+
+// CloseWrite ends the direction to the client, as that of [net.TCPConn] does.
+func (c *conn) CloseWrite() error { return netconn.CloseWrite(c.Conn.Conn) }
 
 // Close implements [net.Conn].
 func (c *conn) Close() error {

@@ -1,0 +1,96 @@
+package pool
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+)
+
+// ErrNoUpgrade is the error of a request for an upgrade to a cluster whose connections speak only HTTP/2.
+var ErrNoUpgrade = errors.New("the cluster has only connections of HTTP/2, which cannot be upgraded; " +
+	"let the cluster use HTTP/1.1 (auto_config or explicit_http_config) or the program use WithProtocol(Auto)")
+
+var errClosedAtOnce = errors.New("the endpoint closed the connection before its first request")
+
+// needsHTTP1 reports whether the connections to the endpoint speak HTTP/2.
+func (s *SubConn) needsHTTP1() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state == connectivity.Ready && s.multiplexed()
+}
+
+// acquireHTTP1 opens a connection of HTTP/1.1 beside those of HTTP/2, and reserves it for one request. If the endpoint
+// declines the upgrade, the connection closes after the response.
+func (s *SubConn) acquireHTTP1(ctx context.Context) (*conn, error) {
+	s.mu.Lock()
+	address := s.addresses[0]
+	if s.tree.dialer.protocol(lbtree.HTTPOf(address.Attributes).Version) != Auto {
+		s.mu.Unlock()
+		return nil, ErrNoUpgrade
+	}
+	s.upgrading++
+	s.mu.Unlock()
+	defer s.upgraded()
+	unit, ok := s.circuit.Take(breaker.Connections)
+	if !ok {
+		return nil, ErrPending
+	}
+	dialing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	c, err := s.tree.dialer.dial(dialing, address, true)
+	if err != nil {
+		unit.Release()
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case s.ctx.Err() != nil:
+			return nil, balancer.ErrNoSubConnAvailable
+		}
+		return nil, &ConnectError{address.Addr, s.circuit, err}
+	}
+	c.owner, c.unit = s, unit
+	c.spent.Store(true)
+	if c, err = s.adopt(c); err != nil {
+		return nil, err
+	}
+	c.SetStateHook(c.changed)
+	if c.Err() != nil {
+		s.lost(c) // the hook does not report earlier changes
+	}
+	return c, nil
+}
+
+// adopt reserves a connection for its only request, and makes it one of the subchannel.
+func (s *SubConn) adopt(c *conn) (*conn, error) {
+	if !c.reserve() { // before the subchannel has it, which closes unused connections
+		_ = c.Close() // it is of no use
+		c.unit.Release()
+		return nil, &ConnectError{c.endpoint, s.circuit, errClosedAtOnce}
+	}
+	s.mu.Lock()
+	ended := s.state == connectivity.Shutdown
+	if !ended {
+		s.conns = append(s.conns, c)
+	}
+	s.mu.Unlock()
+	if ended {
+		_ = c.Close() // the request picks again
+		c.unit.Release()
+		return nil, balancer.ErrNoSubConnAvailable
+	}
+	return c, nil
+}
+
+// upgraded ends an attempt to connect for an upgrade.
+func (s *SubConn) upgraded() {
+	s.mu.Lock()
+	s.upgrading--
+	s.mu.Unlock()
+	s.finish()
+}

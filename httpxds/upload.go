@@ -1,0 +1,52 @@
+package httpxds
+
+import (
+	"net/http"
+	"sync"
+)
+
+// An upload is the body of a request, for its time limits. They count while the request waits for a connection, and start again
+// when the whole body was read. A nil upload has no time limits.
+type upload struct {
+	route *timeLimit // nil: none
+
+	mu      sync.Mutex
+	attempt *timeLimit // the limit of the attempt that sends the body; nil: none
+	ended   bool       // the whole body was read
+}
+
+// try sets the time limit of an attempt to send a request.
+func (u *upload) try(l *timeLimit, r *http.Request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !isSentAtOnce(r) {
+		u.attempt = l
+	}
+}
+
+// begin holds the time limits. It is called before the first read of an attempt.
+func (u *upload) begin() { u.change(false) }
+
+// end starts the time limits again. It is called after the last read, and has an effect once.
+func (u *upload) end() { u.change(true) }
+
+func (u *upload) change(end bool) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended {
+		return
+	}
+	u.ended = end
+	for _, l := range [...]*timeLimit{u.route, u.attempt} {
+		switch {
+		case l == nil:
+		case end:
+			l.again()
+		default:
+			l.hold()
+		}
+	}
+}
