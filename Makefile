@@ -154,6 +154,10 @@ peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's 
 peers-http: ## Let nginx (Debian's nginx-light), Node, curl and h2spec talk to HTTP clients and servers of httpxds, under changes
 	$(GO) run ./internal/httppeers
 
+.PHONY: chaos-http
+chaos-http: ## Send 100,000 requests of net/http, Node, curl and nginx through a forwarding server and a Transport while the configuration changes and endpoints die; fails where net/http's ReverseProxy loses fewer
+	$(GO) run ./internal/httppeers -chaos
+
 .PHONY: peers-connect
 peers-connect: ## Let connect-es (node, npm) call and serve programs of httpxds by Connect, gRPC and gRPC-Web
 	cd internal/connectpeer && $(GO) run ./peers

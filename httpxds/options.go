@@ -99,8 +99,9 @@ func WithHeaderClusters(names ...string) Option {
 	})
 }
 
-// WithBase sets a template for connections: their dialer, and the limits of responses and of idle connections. The control
-// plane configures TLS and proxies, so those of the template have no effect. The default is [http.DefaultTransport].
+// WithBase sets a template for connections: their dialer, and the limits of responses and of connections. MaxConnsPerHost and
+// MaxIdleConnsPerHost are limits for each endpoint. The control plane configures TLS, proxies and protocols, so those of the
+// template have no effect. MaxIdleConns has none, either. The default is [http.DefaultTransport].
 func WithBase(t *http.Transport) Option {
 	return clientOption(func(s *settings) error {
 		if t == nil {
@@ -123,7 +124,7 @@ func (o LoggerOption) client(s *settings) error { //nolint:unparam // as the int
 }
 
 // WithGatewayResponses makes requests that receive no response return one with the status 404, 502, 503 or 504, as a proxy
-// does, instead of an [*Error]. The end of a request's own context still is an error.
+// does, instead of an [*Error]. The end of a request's own context still is an error, and so is an Invalid request.
 func WithGatewayResponses() Option {
 	return clientOption(func(s *settings) error {
 		s.gateway = true

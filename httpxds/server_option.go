@@ -46,7 +46,8 @@ func WithHTTPServer(template *http.Server) ServerOption {
 }
 
 // WithForwarding serves routes that name clusters with a handler, such as a reverse proxy. Without it, requests of these
-// routes get the status 503, because a server does not forward (gRFC A36).
+// routes get the status 503, because a server does not forward (gRFC A36). The handler may read the body of a request after it
+// has begun to respond. The server closes the body when the handler returns.
 func WithForwarding(h http.Handler) ServerOption {
 	return serverOption(func(o *serverSettings) { o.config.Forward = h })
 }

@@ -186,7 +186,9 @@ func TestUpgradeOverTLS(t *testing.T) {
 	if body != "tls HTTP/1.1" {
 		t.Errorf("%q, %v; want the response of an endpoint that declines", body, err)
 	}
-	until(t, func() (bool, string) { return w.limit("connections").Used == 1, "the connection of the declined upgrade stays open" })
+	until(t, func() (bool, string) {
+		return w.limit("connections").Used == 1, "the connection of the declined upgrade stays open"
+	})
 }
 
 // TestUpgradeWithoutHTTP1 expects an error for an upgrade of a cluster that has only HTTP/2. No endpoint is at fault.

@@ -64,6 +64,9 @@ func TestWriterKeepsInterfaces(t *testing.T) {
 		name := fmt.Sprint("set ", set)
 		s.listen(chain(name, hosts(`routes { match { prefix: "/own" } non_forwarding_action {} `+onRoute.String()+` }
 			routes { match { prefix: "/" } route { cluster: "c" } `+onRoute.String()+` }`)+filters.String()))
+		if set == 0 {
+			s.serving("")
+		}
 		s.until("the server has the configuration", func() bool { return s.newest() == name })
 		for p, want := range map[protocol]string{http1: abilitiesOfHTTP1, h2c: abilitiesOfHTTP2} {
 			for _, path := range []string{"/own", "/forwarded"} {

@@ -2,12 +2,17 @@
 // curl and h2spec. nginx closes its connections after ten requests, so that the client meets GOAWAY all the time. The
 // clients send requests while the server's Listener changes. No request may be lost.
 //
+// With -chaos it sends 100,000 requests of net/http, Node, curl and nginx through a forwarding server and a Transport while the
+// configuration changes and endpoints die, and as many through a reverse proxy of net/http. It prints the requests that each
+// client lost.
+//
 // It needs the programs nginx (Debian's package nginx-light), node and curl. The variable NGINX_PROGRAM names another nginx. h2spec
 // is built by the Go command.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -19,12 +24,16 @@ import (
 const timeout = 2 * time.Minute
 
 func main() {
+	flag.Parse()
 	process.Main("httppeers", func(ctx context.Context) error {
 		dir, err := os.MkdirTemp("", "httppeers")
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
+		if *chaosRun {
+			return chaos(ctx, dir)
+		}
 		return all(ctx, dir)
 	})
 }

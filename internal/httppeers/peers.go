@@ -33,7 +33,6 @@ const (
 
 // nginx is an endpoint that closes its connections again and again: by GOAWAY, or by "Connection: close".
 func nginx(ctx context.Context, w *world) (string, error) {
-	program := cmp.Or(os.Getenv("NGINX_PROGRAM"), "nginx")
 	var seen []string
 	for _, p := range []struct {
 		name, listen string
@@ -50,9 +49,9 @@ func nginx(ctx context.Context, w *world) (string, error) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return "", err
 		}
-		stop, err := start(ctx, program, "-p", w.dir, "-c", config)
+		stop, err := startNginx(ctx, w.dir, config)
 		if err != nil {
-			return "", fmt.Errorf("%s (Debian's package nginx-light): %w", program, err)
+			return "", err
 		}
 		n, err := w.loadTo(ctx, addr, p.protocol)
 		if err = errors.Join(err, stop()); err != nil {
@@ -68,13 +67,7 @@ func nginx(ctx context.Context, w *world) (string, error) {
 
 // loadTo sends the requests of a story to an address, and returns the number of connections.
 func (w *world) loadTo(ctx context.Context, addr string, p httpxds.Protocol) (int64, error) {
-	if err := until(ctx, func() bool {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-		if err == nil {
-			_ = c.Close() // it only shows that the program listens
-		}
-		return err == nil
-	}); err != nil {
+	if err := until(ctx, func() bool { return connects(ctx, addr) }); err != nil {
 		return 0, err
 	}
 	c, err := w.client(addr, p) //nolint:contextcheck // NewTransport has no context
@@ -255,6 +248,25 @@ func failures(ctx context.Context, addr string) (names []string, summary string,
 		return nil, "", fmt.Errorf("h2spec ends with %q", summary)
 	}
 	return names, summary, nil
+}
+
+// startNginx starts nginx with a file. The result stops it.
+func startNginx(ctx context.Context, dir, config string) (stop func() error, err error) {
+	program := cmp.Or(os.Getenv("NGINX_PROGRAM"), "nginx")
+	stop, err = start(ctx, program, "-p", dir, "-c", config)
+	if err != nil {
+		return nil, fmt.Errorf("%s (Debian's package nginx-light): %w", program, err)
+	}
+	return stop, nil
+}
+
+// connects reports whether a program listens at an address.
+func connects(ctx context.Context, addr string) bool {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err == nil {
+		_ = c.Close() // it only shows that the program listens
+	}
+	return err == nil
 }
 
 // start starts a program. The result stops it.

@@ -335,4 +335,3 @@ func (c *conn) Broken() {
 		c.owner.lost(c)
 	}
 }
-

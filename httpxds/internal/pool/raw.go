@@ -81,4 +81,3 @@ func (c *rawConn) fail() {
 
 // CloseWrite ends the direction to the endpoint of an upgraded connection, as that of [net.TCPConn] does.
 func (c *rawConn) CloseWrite() error { return netconn.CloseWrite(c.Conn) }
-

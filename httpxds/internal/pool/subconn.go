@@ -50,9 +50,9 @@ type SubConn struct {
 	waiters []*waiter
 	http2   bool // the last connection that was opened speaks HTTP/2
 
-	upgrading int // attempts to connect for upgrades
-	sweep   *time.Timer // closes idle connections; nil: not set
-	ended   bool
+	upgrading int         // attempts to connect for upgrades
+	sweep     *time.Timer // closes idle connections; nil: not set
+	ended     bool
 }
 
 // A waiter is a request that waits for a connection.
