@@ -25,7 +25,7 @@ type Resource struct {
 	Version string
 	// Body is the encoded message. It is nil if Err is set.
 	Body []byte
-	// Aliases are other names of the resource, for the delta protocol.
+	// Aliases are other names of the resource, for the delta protocol. They have the authority of its name.
 	Aliases []string
 	// Expires is the time at which the resource ceases to exist. The zero time is never.
 	Expires time.Time

@@ -167,6 +167,16 @@ func (o *Operation) check() error {
 		if err := checkName(o.Type, a); err != nil {
 			return fmt.Errorf("alias: %w", err)
 		}
+		if !sameAuthority(o.Name, a) {
+			return fmt.Errorf("alias = %s; must have the authority of the resource's name", printable.Quote(a, printable.Short))
+		}
 	}
 	return nil
+}
+
+// sameAuthority reports whether two valid names have the same authority.
+func sameAuthority(a, b string) bool {
+	x, _ := xdstp.Parse(a)
+	y, _ := xdstp.Parse(b)
+	return x.SameAuthority(y)
 }

@@ -113,3 +113,20 @@ func TestVersionsOfACommit(t *testing.T) {
 		}
 	}
 }
+
+// An alias belongs to the authority of its resource. Otherwise one authority could answer for names of another.
+func TestAliasOfAnotherAuthority(t *testing.T) {
+	const east, west = "xdstp://east/envoy.config.cluster.v3.Cluster/", "xdstp://west/envoy.config.cluster.v3.Cluster/"
+	for _, test := range []struct {
+		name, alias string
+		ok          bool
+	}{
+		{"a", "b", true}, {east + "a", east + "b", true}, {"xdstp:///envoy.config.cluster.v3.Cluster/a", "xdstp:///envoy.config.cluster.v3.Cluster/b", true},
+		{"a", east + "b", false}, {east + "a", "b", false}, {east + "a", west + "a", false}, {"xdstp:///envoy.config.cluster.v3.Cluster/a", "b", false},
+	} {
+		err := new(Tx).Put(Resource{Key: Key{clusterURL, test.name}, Body: []byte{}, Aliases: []string{test.alias}}).Check()
+		if ok := err == nil; ok != test.ok || !ok && !strings.Contains(err.Error(), "must have the authority of the resource's name") {
+			t.Errorf("Check of %q with the alias %q = %v, want accepted = %t", test.name, test.alias, err, test.ok)
+		}
+	}
+}

@@ -40,6 +40,11 @@ func (n Name) Authority() string {
 	return decode(n.s[len(prefix):n.authorityEnd])
 }
 
+// SameAuthority reports whether both names are old-style names, or names of one authority.
+func (n Name) SameAuthority(other Name) bool {
+	return n.IsXdstp() == other.IsXdstp() && n.s[:n.authorityEnd] == other.s[:other.authorityEnd]
+}
+
 // Type returns the resource type in the name, percent-decoded, for example
 // "envoy.config.cluster.v3.Cluster". It is "" for an old-style name.
 func (n Name) Type() string {

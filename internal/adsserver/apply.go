@@ -101,7 +101,7 @@ func (c *Core) wanted(f *feed, k *kind, r *source.Resource) *entry {
 		return c.entryOf(k, r.Name)
 	}
 	for _, a := range r.Aliases {
-		if k.entries[a] != nil {
+		if k.entries[a] != nil && sameAuthority(r.Name, a) {
 			return c.entryOf(k, r.Name)
 		}
 	}

@@ -1,6 +1,8 @@
 package adsserver
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -8,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // A content is one version of a resource, or the error in its place. All streams share it. Its
@@ -28,11 +31,31 @@ type content struct {
 	whole []byte // as a field of a DiscoveryResponse
 }
 
+// newContent returns a content with the resource, without the aliases that belong to another authority: a source and
+// a permission are for authorities.
 func newContent(r *source.Resource, stamp uint64) *content {
+	aliases := r.Aliases
+	foreign := func(a string) bool { return !sameAuthority(r.Name, a) }
+	if slices.ContainsFunc(aliases, foreign) {
+		aliases = slices.DeleteFunc(slices.Clone(aliases), foreign)
+	}
 	return &content{
-		stamp: stamp, name: r.Name, version: r.Version, body: r.Body, aliases: r.Aliases,
+		stamp: stamp, name: r.Name, version: r.Version, body: r.Body, aliases: aliases,
 		expires: r.Expires, ttl: r.TTL, err: r.Err,
 	}
+}
+
+// sameAuthority reports whether two names are valid and have the same authority.
+func sameAuthority(a, b string) bool {
+	if !strings.HasPrefix(a, "xdstp:") && !strings.HasPrefix(b, "xdstp:") {
+		return true
+	}
+	x, err := xdstp.Parse(a)
+	if err != nil {
+		return false
+	}
+	y, err := xdstp.Parse(b)
+	return err == nil && x.SameAuthority(y)
 }
 
 // Field numbers of envoy.service.discovery.v3.

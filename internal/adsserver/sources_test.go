@@ -302,3 +302,38 @@ func TestTypesOf(t *testing.T) {
 		}
 	}
 }
+
+// A source does not answer for a name of another source by an alias, and a client with permission for one authority
+// gets nothing of another.
+func TestAliasOfAnotherAuthority(t *testing.T) {
+	const other, glob = "xdstp://other/envoy.config.cluster.v3.Cluster/x", "xdstp://other/envoy.config.cluster.v3.Cluster/*"
+	for _, delta := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var s scripted
+			c, err := New(Config{Source: source.NewMemory(), Authorities: map[string]source.Source{"other": &s}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			all, victim := newNaive(t, c, delta), newNaive(t, c, delta)
+			all.change(clusterURL, []string{"victim", other, glob}, nil)
+			victim.change(clusterURL, []string{"victim"}, nil)
+			x := put(clusterURL, other, "1")
+			x.Aliases = []string{"victim", "xdstp://other/envoy.config.cluster.v3.Cluster/y"}
+			of := func(name string) source.Interest { return source.Interest{Type: clusterURL, Name: name} }
+			if err := s.sink.Apply(source.Change{Epoch: "1", Revision: 1, Put: []source.Resource{x}, Complete: []source.Interest{of(other), of(glob)}}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			all.read()
+			victim.read()
+			if got := victim.of(clusterURL).has; len(got) > 0 {
+				t.Errorf("delta = %t: the client of the name victim has %q", delta, got)
+			}
+			y := all.of(clusterURL)
+			if y.has[other] != other+"=1" || delta && (!y.gone["victim"] || len(y.aliases[other]) != 1) {
+				t.Errorf("delta = %t: the client of both has %q with the aliases %q, and was told that %v are gone", delta, y.has, y.aliases, y.gone)
+			}
+		})
+	}
+}
