@@ -132,10 +132,13 @@ func (s *Server) updateHealth() {
 func (s *Server) countEnd(client string, err error) {
 	var limit *adsserver.LimitError
 	var stale *adsserver.StaleError
+	var silent silentError
 	var reason string
 	switch {
 	case errors.As(err, &limit):
 		reason = limit.Option
+	case errors.As(err, &silent):
+		reason = "Limits.FirstRequest"
 	case errors.Is(err, adsserver.ErrDenied):
 		reason = "permission"
 	case errors.Is(err, adsserver.ErrMalformed):

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/source"
@@ -20,7 +22,7 @@ type host struct{ server *Server }
 func (h host) Admit(ctx context.Context, m adsgrpc.Method) (adsgrpc.Guest, error) {
 	g, err := h.server.admit(ctx)
 	if err != nil {
-		h.server.countEnd(clientOf(identify(ctx)), err)
+		h.server.countEnd(h.server.settings.limits.clientOf(identify(ctx)), err)
 		return nil, err
 	}
 	g.method = m
@@ -40,13 +42,14 @@ type guest struct {
 	meter    *meter
 	method   adsgrpc.Method
 	view     string
+	first    *time.Timer // ends the stream if no request arrives
 }
 
 // admit admits a stream of any service.
 func (s *Server) admit(ctx context.Context) (*guest, error) {
 	g := &guest{server: s, meter: newMeter(&s.settings.limits, time.Now())}
 	g.identity, g.address = identify(ctx)
-	g.client = clientOf(g.identity, g.address)
+	g.client = s.settings.limits.clientOf(g.identity, g.address)
 	if s.policy != nil {
 		if g.allow = s.policy.of(g.identity); g.allow == nil {
 			return nil, fmt.Errorf("%w: client = %s; must have a permission", adsserver.ErrDenied, g.identity)
@@ -63,7 +66,22 @@ func (s *Server) admit(ctx context.Context) (*guest, error) {
 	}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	s.guests[g] = struct{}{}
+	limit := s.settings.limits.FirstRequest
+	g.first = time.AfterFunc(limit, func() { g.cancel(silentError{limit}) })
 	return g, nil
+}
+
+// A silentError ends a stream without a first request.
+type silentError struct{ limit time.Duration }
+
+// Error implements error.
+func (e silentError) Error() string {
+	return fmt.Sprintf("serve: the stream has sent no request; must send the first one within %v (Limits.FirstRequest)", e.limit)
+}
+
+// GRPCStatus implements the interface of package status.
+func (e silentError) GRPCStatus() *grpcstatus.Status {
+	return grpcstatus.New(codes.ResourceExhausted, e.Error())
 }
 
 // Context implements [adsgrpc.Guest].
@@ -71,10 +89,14 @@ func (g *guest) Context() context.Context { return g.ctx }
 
 // Open implements [adsgrpc.Guest].
 func (g *guest) Open(first []byte) (*adsserver.Stream, error) {
+	g.first.Stop()
 	core := g.server.main
 	raw := adsserver.NodeOf(first, g.method.Delta)
 	if pick := g.server.settings.pick; pick != nil {
 		var node *corev3.Node
+		if err := g.server.settings.limits.node(raw); err != nil {
+			return nil, err
+		}
 		if raw != nil {
 			node = new(corev3.Node)
 			if err := proto.Unmarshal(raw, node); err != nil {
@@ -105,6 +127,7 @@ func (g *guest) Request(size int) error {
 
 // Leave implements [adsgrpc.Guest].
 func (g *guest) Leave(err error) {
+	g.first.Stop()
 	g.cancel(err)
 	s := g.server
 	s.mu.Lock()

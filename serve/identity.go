@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -60,13 +61,21 @@ func identityOf(c *x509.Certificate) Identity {
 	return id
 }
 
-// clientOf returns the name under which the limits count a client.
-func clientOf(id Identity, address string) string {
+// clientOf returns the name under which the limits count a client. A client of IPv6 has a whole network of addresses.
+func (l *Limits) clientOf(id Identity, address string) string {
 	if !id.IsZero() {
 		return id.String()
 	}
-	if host, _, err := net.SplitHostPort(address); err == nil {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
 		return host
 	}
-	return address
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, l.IPv6Prefix).Masked().String()
 }

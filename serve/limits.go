@@ -12,8 +12,8 @@ import (
 // Limits bound the work and the memory that clients can cause. A stream that exceeds a limit ends with
 // RESOURCE_EXHAUSTED and an error that names the limit. Zero selects the default.
 //
-// A client is an identity, or an address of a network if the client has no certificate. Clients behind
-// one address count as one.
+// A client is an identity, or an address if the client has no certificate. Clients behind one address count as one, and
+// so do those of one IPv6 network of IPv6Prefix bits.
 type Limits struct {
 	Streams       int // open streams of the server. Default 100,000.
 	ClientStreams int // open streams of a client. Default 20,000.
@@ -41,7 +41,14 @@ type Limits struct {
 	// minus 64 KiB, because gRPC clients accept 4 MiB by default.
 	ResponseBytes int
 
-	LoadClusters int // clusters of a load report, and of the totals. Default 10,000.
+	// LoadClusters is the number of clusters of a load report, and of those that a client adds to the totals. The names
+	// that a client adds to the totals have TotalBytes together. Default 10,000.
+	LoadClusters int
+	LoadElements int // localities, metrics, endpoints and categories of drops in a load report. Default 100,000.
+
+	NodeBytes    int           // size of a node that the server decodes, for load reports and WithViews. Default 256 KiB.
+	FirstRequest time.Duration // time in which a stream must send its first request. Default 10 s.
+	IPv6Prefix   int           // bits of an IPv6 address that identify a client without a certificate. Default 64.
 }
 
 // withDefaults returns the limits to use.
@@ -68,6 +75,9 @@ func (l Limits) withDefaults() (Limits, error) {
 		{"ClientBytes", &l.ClientBytes, 256 << 20},
 		{"ResponseBytes", &l.ResponseBytes, 4<<20 - 64<<10},
 		{"LoadClusters", &l.LoadClusters, 10_000},
+		{"LoadElements", &l.LoadElements, 100_000},
+		{"NodeBytes", &l.NodeBytes, 256 << 10},
+		{"IPv6Prefix", &l.IPv6Prefix, 64},
 	} {
 		switch {
 		case *f.value < 0:
@@ -75,6 +85,15 @@ func (l Limits) withDefaults() (Limits, error) {
 		case *f.value == 0:
 			*f.value = f.def
 		}
+	}
+	switch {
+	case l.FirstRequest < 0:
+		errs = append(errs, fmt.Errorf("WithLimits: Limits.FirstRequest = %v; must not be negative", l.FirstRequest))
+	case l.FirstRequest == 0:
+		l.FirstRequest = 10 * time.Second
+	}
+	if l.IPv6Prefix > 128 {
+		errs = append(errs, fmt.Errorf("WithLimits: Limits.IPv6Prefix = %d; must be at most 128", l.IPv6Prefix))
 	}
 	return l, errors.Join(errs...)
 }

@@ -1,22 +1,16 @@
 package serve
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsgrpc"
 )
 
@@ -30,61 +24,6 @@ type LoadReport struct {
 	Stream context.Context //nolint:containedctx // identifies the stream
 }
 
-// A LoadTotal is the load of a cluster in all reports of all clients so far.
-type LoadTotal struct {
-	// Cluster is the name of the cluster, and Service that of its EDS resource, if the clients send it.
-	// Both are empty for all clusters beyond Limits.LoadClusters.
-	Cluster, Service string
-	// Started, Succeeded and Failed are calls to endpoints. Clients drop the Dropped calls.
-	Started, Succeeded, Failed, Dropped uint64
-}
-
-// Load returns the totals of all clusters with load, in the order of their names.
-func (s *Server) Load() []LoadTotal {
-	s.loads.mu.Lock()
-	defer s.loads.mu.Unlock()
-	list := make([]LoadTotal, 0, len(s.loads.totals))
-	for _, t := range s.loads.totals {
-		list = append(list, *t)
-	}
-	slices.SortFunc(list, func(a, b LoadTotal) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Service, b.Service))
-	})
-	return list
-}
-
-// loads has the totals. The zero loads is empty.
-type loads struct {
-	mu     sync.Mutex
-	totals map[[2]string]*LoadTotal
-}
-
-// add adds a report to the totals.
-func (l *loads) add(clusters []*endpointv3.ClusterStats, limit int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.totals == nil {
-		l.totals = make(map[[2]string]*LoadTotal)
-	}
-	for _, c := range clusters {
-		key := [2]string{c.GetClusterName(), c.GetClusterServiceName()}
-		if l.totals[key] == nil && len(l.totals) >= limit {
-			key = [2]string{}
-		}
-		t := l.totals[key]
-		if t == nil {
-			t = &LoadTotal{Cluster: key[0], Service: key[1]}
-			l.totals[key] = t
-		}
-		for _, x := range c.GetUpstreamLocalityStats() {
-			t.Started += x.GetTotalIssuedRequests()
-			t.Succeeded += x.GetTotalSuccessfulRequests()
-			t.Failed += x.GetTotalErrorRequests()
-		}
-		t.Dropped += c.GetTotalDroppedRequests()
-	}
-}
-
 // loadService implements the load reporting service.
 type loadService struct {
 	loadstatsv3.UnimplementedLoadReportingServiceServer
@@ -95,7 +34,7 @@ type loadService struct {
 func (l loadService) StreamLoadStats(stream loadstatsv3.LoadReportingService_StreamLoadStatsServer) error {
 	g, err := l.server.admit(stream.Context())
 	if err != nil {
-		l.server.countEnd(clientOf(identify(stream.Context())), err)
+		l.server.countEnd(l.server.settings.limits.clientOf(identify(stream.Context())), err)
 		return adsgrpc.Status(err)
 	}
 	ctx, cancel := context.WithCancelCause(g.ctx)
@@ -111,19 +50,14 @@ const allClusters = "envoy.lrs.supports_send_all_clusters"
 
 // receive receives the reports of a stream until it ends, and returns why.
 func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadStatsServer, g *guest) error {
-	limits := &l.server.settings.limits
 	report := LoadReport{Identity: g.identity, Address: g.address, Stream: g.ctx}
 	for first := true; ; first = false {
-		r, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return io.EOF
-		}
-		if err == nil {
-			err = g.meter.request(proto.Size(r), limits, time.Now())
-		}
-		if err == nil {
-			err = checkLoad(r, limits)
-		}
+		var r *loadstatsv3.LoadStatsRequest
+		err := adsgrpc.Receive(stream, func(raw []byte) (err error) {
+			g.first.Stop()
+			r, err = g.decodeLoad(raw)
+			return err
+		})
 		if err == nil && first {
 			report.Node = r.GetNode()
 			err = stream.Send(l.answer(r))
@@ -132,23 +66,10 @@ func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadS
 			return err
 		}
 		if report.Clusters = r.GetClusterStats(); len(report.Clusters) > 0 {
-			l.server.loads.add(report.Clusters, limits.LoadClusters)
+			l.server.loads.add(g.client, report.Clusters, &l.server.settings.limits, time.Now())
 			l.server.settings.load(report)
 		}
 	}
-}
-
-// checkLoad checks the number of clusters of a report, and the lengths of their names, which the totals keep.
-func checkLoad(r *loadstatsv3.LoadStatsRequest, limits *Limits) error {
-	if n := len(r.GetClusterStats()); n > limits.LoadClusters {
-		return &adsserver.LimitError{Limit: "clusters of a load report", Value: n, Max: limits.LoadClusters, Option: "Limits.LoadClusters"}
-	}
-	for _, c := range r.GetClusterStats() {
-		if n := max(len(c.GetClusterName()), len(c.GetClusterServiceName())); n > limits.NameBytes {
-			return &adsserver.LimitError{Limit: "length of a name in a load report", Value: n, Max: limits.NameBytes, Option: "Limits.NameBytes"}
-		}
-	}
-	return nil
 }
 
 // answer asks a client for the load of all clusters. A client that cannot report all is asked for those

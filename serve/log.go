@@ -2,6 +2,7 @@ package serve
 
 import (
 	"log/slog"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -16,18 +17,28 @@ type journal struct {
 
 	mu     sync.Mutex
 	seen   map[string]time.Time // when it was logged, by event
+	shares map[string]*share    // of the lines about rejections, by client
 	states map[string]string    // of the sources that are not live, by view and authority
 }
 
 // Bounds of the journal.
 const (
 	maxSeen     = 10_000      // events; more are logged again
+	maxLines    = 10          // about different rejections of a client in a minute
 	streamPause = time.Minute // between equal lines about the streams of a client
 	forEver     = time.Duration(-1)
 )
 
 func newJournal(l *slog.Logger) *journal {
-	return &journal{logger: l, seen: make(map[string]time.Time), states: make(map[string]string)}
+	return &journal{logger: l, seen: make(map[string]time.Time), shares: make(map[string]*share), states: make(map[string]string)}
+}
+
+// logged reports whether an event was logged.
+func (j *journal) logged(event string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, ok := j.seen[event]
+	return ok
 }
 
 // first reports whether an event was not logged within a time.
@@ -45,9 +56,47 @@ func (j *journal) first(event string, within time.Duration) bool {
 	return true
 }
 
-// rejected logs a rejection once for each type, version and reason, however many clients have it.
-func (j *journal) rejected(r source.Rejection) {
-	if j == nil || !j.first("rejected "+strconv.Quote(r.Type)+strconv.Quote(r.Version)+strconv.Quote(r.Text), forEver) {
+// A share has the lines about rejections of one client in the last minute.
+type share struct {
+	begin time.Time
+	lines int
+}
+
+// room reports whether another rejection of a client may be logged. told is false for the first one of a minute that may
+// not: a hostile client sends as many texts as it likes.
+func (j *journal) room(client string) (ok, told bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	s := j.shares[client]
+	if s == nil {
+		if len(j.shares) >= maxSeen {
+			maps.DeleteFunc(j.shares, func(_ string, s *share) bool { return now.Sub(s.begin) >= streamPause })
+		}
+		s = &share{begin: now}
+		j.shares[client] = s
+	}
+	if now.Sub(s.begin) >= streamPause {
+		*s = share{begin: now}
+	}
+	s.lines++
+	return s.lines <= maxLines, s.lines > maxLines+1
+}
+
+// rejected logs a rejection once for each type, version and reason, however many clients have it. Each client has a share
+// of the lines.
+func (j *journal) rejected(client string, r source.Rejection) {
+	event := "rejected " + strconv.Quote(r.Type) + strconv.Quote(r.Version) + strconv.Quote(r.Text)
+	if j == nil || j.logged(event) {
+		return
+	}
+	if ok, told := j.room(client); !ok {
+		if !told {
+			j.logger.Warn("further rejections of a client are not logged", "client", text(client), "for", streamPause)
+		}
+		return
+	}
+	if !j.first(event, forEver) {
 		return
 	}
 	names := make([]string, 0, maxNames)

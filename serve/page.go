@@ -105,7 +105,8 @@ func (s *Server) StatusHandler(hosts ...string) http.Handler {
 			http.ServeFileFS(w, r, assets, "assets/page.css")
 			return
 		}
-		data := s.status(r.FormValue("node"), r.FormValue("behind") == "1", time.Now())
+		query := r.URL.Query() // FormValue would read a form in the body, into memory and files
+		data := s.status(query.Get("node"), query.Get("behind") == "1", time.Now())
 		var b bytes.Buffer
 		kind := "text/html; charset=utf-8"
 		var err error

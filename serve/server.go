@@ -104,7 +104,7 @@ func (s *Server) typesOf(set *resource.Set) func(url string) (adsserver.Type, bo
 func (s *Server) connect(sources map[string]source.Source) error {
 	config := adsserver.Config{
 		Source: sources[""], Authorities: make(map[string]source.Source), Limits: s.settings.limits.core(), Type: s.types,
-		MaxStaleness: s.settings.staleness, Coalesce: s.settings.coalesce, State: s.changed, Rejected: s.settings.journal.rejected,
+		MaxStaleness: s.settings.staleness, Coalesce: s.settings.coalesce, State: s.changed, Rejected: s.rejected,
 	}
 	for name, src := range sources {
 		if name != "" {
@@ -129,6 +129,11 @@ func (s *Server) connect(sources map[string]source.Source) error {
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// rejected follows a rejection of a client.
+func (s *Server) rejected(about any, r source.Rejection) {
+	s.settings.journal.rejected(about.(*guest).client, r)
 }
 
 // cores returns the cores of all views, the main one first.

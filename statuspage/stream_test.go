@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/xdsforge/xdsforge/statuspage"
 )
@@ -108,4 +109,26 @@ func TestStreamsAreLimited(t *testing.T) {
 	}
 	cancel()
 	w.await("room for a stream", func() bool { return open(t, t.Context(), url).resp.StatusCode == http.StatusOK })
+}
+
+// The limits of time of a server, which end other requests, do not end the stream.
+func TestStreamOfAServerWithLimits(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	w := newWorld(t, 0)
+	s := httptest.NewUnstartedServer(w.handler)
+	s.Config.ReadTimeout, s.Config.WriteTimeout = limit, limit
+	s.Start()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		s.Close()
+	})
+	r := open(t, t.Context(), s.URL)
+	if !r.in.Scan() {
+		t.Fatal("the stream does not start")
+	}
+	<-time.NewTimer(3 * limit).C
+	w.play("reject")
+	if _, _, ok := r.next(); !ok {
+		t.Error("the stream ended with the limits of the server")
+	}
 }

@@ -25,8 +25,8 @@ type Config struct {
 	// MaxStaleness is the time for which a source may be stale or down before the streams that use it
 	// end. Zero is for ever.
 	MaxStaleness time.Duration
-	// Rejected, if not nil, is called with each rejection of a client. It must return at once.
-	Rejected func(source.Rejection)
+	// Rejected, if not nil, is called with each rejection of a client, and with About of its stream. It must return at once.
+	Rejected func(about any, r source.Rejection)
 	// State, if not nil, is called after each change of the state of a source. It must return at once.
 	State func()
 	// Coalesce is the least time between two rounds of responses that changes of resources cause. The first

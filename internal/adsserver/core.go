@@ -75,7 +75,7 @@ func New(config Config) (*Core, error) {
 		config.Changed = func() {}
 	}
 	if config.Rejected == nil {
-		config.Rejected = func(source.Rejection) {}
+		config.Rejected = func(any, source.Rejection) {}
 	}
 	if config.State == nil {
 		config.State = func() {}

@@ -75,7 +75,7 @@ func TestAcceptedNeedsAnAnswer(t *testing.T) {
 func TestRejectionsNameResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []source.Rejection
-		m, c := newCore(t, Config{Rejected: func(r source.Rejection) { got = append(got, r) }})
+		m, c := newCore(t, Config{Rejected: func(_ any, r source.Rejection) { got = append(got, r) }})
 		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")))
 		n := newNaive(t, c, true)
 		n.change(clusterURL, []string{"a", "b"}, nil)

@@ -133,6 +133,9 @@ func (r *request) reject(v []byte) error {
 	})
 }
 
+// Fields calls f with each length-delimited field of an encoded message.
+func Fields(b []byte, f func(number protowire.Number, value []byte) error) error { return fields(b, f) }
+
 // fields calls f with each length-delimited field.
 func fields(b []byte, f func(number protowire.Number, value []byte) error) error {
 	for len(b) > 0 {

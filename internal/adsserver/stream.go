@@ -178,7 +178,7 @@ func (st *Stream) Request(raw []byte) error {
 	st.budget.exit()
 	if from != nil {
 		from.session.Report(rejection)
-		c.config.Rejected(rejection)
+		c.config.Rejected(st.about, rejection)
 	}
 	c.config.Changed()
 	return err

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/tlsfiles"
+	"github.com/xdsforge/xdsforge/internal/webguard"
 	"github.com/xdsforge/xdsforge/serve"
 )
 
@@ -204,7 +204,7 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, d *dri
 		g.Stop()
 	}()
 	if f.http != "" {
-		h := &http.Server{Handler: a.handler(s, d.origins, f.hosts, d), ReadHeaderTimeout: 10 * time.Second}
+		h := webguard.NewServer(a.handler(s, d.origins, f.hosts, d))
 		httpLis, err := new(net.ListenConfig).Listen(ctx, "tcp", f.http)
 		if err != nil {
 			return &exitError{exitUnreachable, err}
@@ -260,9 +260,15 @@ func reporterOf(origins []*origin) func(serve.LoadReport) {
 	return nil
 }
 
+// Limits of connections of clients, which gRPC allows 16 MiB of headers and two minutes.
+const (
+	maxHeaders    = 64 << 10
+	handshakeTime = 20 * time.Second
+)
+
 // serverOptions returns the options of the gRPC server. Each handshake uses the newest valid files.
 func (f *serveFlags) serverOptions(a *app) ([]grpc.ServerOption, error) {
-	options := serve.ServerOptions()
+	options := append(serve.ServerOptions(), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(handshakeTime))
 	if f.cert == "" && f.key == "" && f.clientCA == "" {
 		return options, nil
 	}

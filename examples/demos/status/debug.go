@@ -11,8 +11,8 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"time"
 
+	"github.com/xdsforge/xdsforge/internal/webguard"
 	"github.com/xdsforge/xdsforge/statuspage"
 )
 
@@ -29,7 +29,7 @@ func (s *stage) serveDebug(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s.debug(), ReadHeaderTimeout: time.Second}
+	server := webguard.NewServer(s.debug())
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	s.Line("http://%s/debug/xds.json has the state, and /debug/xds/ the status page; %s serves CSDS, channelz and health. Interrupt to end.", lis.Addr(), s.admin.addr)
 	if err := server.Serve(lis); !errors.Is(err, http.ErrServerClosed) {

@@ -78,3 +78,13 @@ func (f *frame) release() {
 	}
 	f.empty.Reset()
 }
+
+// Receive receives an encoded message of a stream of any service, and passes it to f, which must not keep it.
+func Receive(ss grpc.ServerStream, f func(raw []byte) error) error {
+	var x frame
+	if err := ss.RecvMsg(&x); err != nil {
+		return err
+	}
+	defer x.release()
+	return f(x.received())
+}

@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"time"
 
+	"github.com/xdsforge/xdsforge/internal/webguard"
 	"github.com/xdsforge/xdsforge/statuspage"
 	"github.com/xdsforge/xdsforge/statuspage/internal/scene"
 )
@@ -43,7 +43,8 @@ func run(ctx context.Context, resources int, addr string) (err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/debug/xds/", statuspage.Config{CSDS: "localhost:5555"}.Handler(s.Env))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := webguard.NewServer(mux)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(lis) }()
 	fmt.Printf("http://%s/debug/xds/\n", lis.Addr())
