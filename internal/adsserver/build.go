@@ -16,6 +16,10 @@ func (s *substream) buildPuts() [][]byte {
 
 // buildWhole returns a state-of-the-world response of a complete type, or nil. With keep, it removes nothing.
 func (s *substream) buildWhole(keep bool) [][]byte {
+	if s.encodeAll() {
+		s.stream.more = true
+		return nil
+	}
 	batch, ok := s.whole(keep)
 	if !ok {
 		return nil
@@ -24,6 +28,28 @@ func (s *substream) buildWhole(keep bool) [][]byte {
 		return s.finish(nil, nil)
 	}
 	return s.respond(batch)
+}
+
+// encodeAll encodes some of the resources of a large response. It reports whether it was interrupted. Contents that
+// appear meanwhile are few, and are encoded with the response.
+func (s *substream) encodeAll() (interrupted bool) {
+	c := s.stream.core
+	if s.waiting > 0 || s.subs.n <= c.part || c.stamps-s.encoded <= uint64(c.part) { //nolint:gosec // positive
+		return false
+	}
+	n := 0
+	for p := range s.subs.from(s.encoding) {
+		if n == c.part {
+			s.encoding = p.id
+			return true
+		}
+		if x := p.entry.content; x != nil && x.whole == nil {
+			x.field(s.kind, false)
+			n++
+		}
+	}
+	s.encoding, s.encoded = 0, c.stamps
+	return false
 }
 
 // buildGone returns a response with removals, or nil.

@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -20,7 +21,7 @@ func TestOthersDoNotWaitForALargeRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		delta bool
 		first proto.Message // nil: none
-		work  proto.Message // nil: the stream ends
+		work  proto.Message // nil: the stream ends, or receives its response
 	}{
 		"delta: subscribe":                      {true, nil, deltaOf(many, nil)},
 		"delta: unsubscribe":                    {true, deltaOf(many, nil), deltaOf(nil, many)},
@@ -33,6 +34,7 @@ func TestOthersDoNotWaitForALargeRequest(t *testing.T) {
 		"state of the world: the wildcard":      {false, nil, wholeOf(nil)},
 		"state of the world: the wildcard ends": {false, wholeOf(nil), wholeOf([]string{"name"})},
 		"state of the world: end":               {false, wholeOf(many), nil},
+		"state of the world: response":          {false, wholeOf(nil), nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, c := newCore(t, Config{})
@@ -60,7 +62,9 @@ func TestOthersDoNotWaitForALargeRequest(t *testing.T) {
 					got = victim.next("") && victim.of(endpointURL).has["a"] == "a=1"
 				}
 			}
-			if test.work == nil {
+			if strings.HasSuffix(name, "response") {
+				_, err = st.Next(t.Context())
+			} else if test.work == nil {
 				st.Close(ErrClosed)
 			} else if err := st.Request(encoded(t, test.work)); err != nil {
 				t.Fatal(err)

@@ -257,7 +257,9 @@ func (w *world) pairs(c *naive) {
 // settle has the clients read everything, and compares their states with the store.
 func (w *world) settle() {
 	synctest.Wait()
+	defer func() { w.acting = nil }()
 	for i, c := range w.clients {
+		w.acting = c
 		for n := 0; c.next(""); n++ {
 			w.pairs(c)
 			if n > 1000 {

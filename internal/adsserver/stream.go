@@ -283,6 +283,7 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		c.mu.Unlock()
 		st.budget.exit()
 		if more {
+			c.between()
 			continue
 		}
 		if err != nil {
@@ -305,21 +306,21 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 func (st *Stream) build() [][]byte {
 	for _, s := range st.kinds {
 		if s.puts {
-			if pieces := s.buildPuts(); pieces != nil {
+			if pieces := s.buildPuts(); pieces != nil || st.more {
 				return pieces
 			}
 		}
 	}
 	for _, s := range st.kinds {
 		if s.owes() {
-			if pieces := s.buildRefusals(); pieces != nil {
+			if pieces := s.buildRefusals(); pieces != nil || st.more {
 				return pieces
 			}
 		}
 	}
 	for _, s := range st.kinds {
 		if len(s.beats) > 0 {
-			if pieces := s.buildBeats(); pieces != nil {
+			if pieces := s.buildBeats(); pieces != nil || st.more {
 				return pieces
 			}
 		}

@@ -18,6 +18,8 @@ type substream struct {
 	owed     []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
 	waiting  int                     // subscriptions of which not everything is known
 	puts     bool                    // dirty may have an entry with content
+	encoding uint64                  // state of the world: id of the next subscription whose content is to be encoded
+	encoded  uint64                  // stamp of the last content when all were encoded
 	asked    []*entry                // state of the world: names of the last request
 	joining  []joining               // collections whose members are still to be added
 	leaving  []*collection           // collections whose members are still to be dropped

@@ -41,7 +41,7 @@ func limit(name, unit string, ours, peer, bound float64) Row {
 }
 
 func main() {
-	serve := flag.String("serve", "", "be a server: ours, peer or relay (for the command itself)")
+	serve := flag.String("serve", "", "be a server: ours, served, peer or relay (for the command itself)")
 	upstream := flag.String("upstream", "", "address of the control plane of a relay (for the command itself)")
 	relay := flag.Bool("relay", false, "measure only the relay")
 	clients := flag.Int("clients", 1000, "number of clients")

@@ -36,8 +36,11 @@ func (s *server) publish(first, count int) error {
 }
 
 // both starts both servers, calls f with each, and stops them.
-func both(ctx context.Context, f func(s *server) error) error {
-	for _, which := range []string{"ours", "peer"} {
+func both(ctx context.Context, f func(s *server) error) error { return pair(ctx, "ours", f) }
+
+// pair is both with another server of this module.
+func pair(ctx context.Context, ours string, f func(s *server) error) error {
+	for _, which := range []string{ours, "peer"} {
 		s, err := start(ctx, which)
 		if err != nil {
 			return err
@@ -60,7 +63,7 @@ func measure(ctx context.Context, clients, rounds int) ([]Row, error) {
 		r.Shuffle(len(names), func(a, b int) { names[a], names[b] = names[b], names[a] })
 		return names[:namesOfAClient]
 	}
-	fan := fanOut{ctx: ctx, rounds: rounds}
+	fan := fanOut{ctx: ctx, ours: "ours", rounds: rounds}
 	one, err := fan.run(clients, namesOfAClient, same, all, 1, clients)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,11 @@ func measure(ctx context.Context, clients, rounds int) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Row{
+	large, err := crowds(ctx, rounds)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Row{
 		row("one of 100 changes: CPU", "ms", milliseconds(one[0].cpu), milliseconds(one[1].cpu), 0.15),
 		row("one of 100 changes: last client", "ms", milliseconds(one[0].last), milliseconds(one[1].last), 0.5),
 		row("all 100 change: CPU", "ms", milliseconds(every[0].cpu), milliseconds(every[1].cpu), 0.25),
@@ -103,7 +110,7 @@ func measure(ctx context.Context, clients, rounds int) ([]Row, error) {
 		row("heap of a client", "B", one[0].heap, one[1].heap, 0.5),
 		row("heap of a held resource", "B", held[0], held[1], 0.2),
 		limit("100,000 resources until serving: CPU", "ms", milliseconds(filled[0]), milliseconds(filled[1]), 3000),
-	}, nil
+	}, large...), nil
 }
 
 func list(first, count int) (names []string) {
@@ -116,6 +123,7 @@ func list(first, count int) (names []string) {
 // A fanOut measures changes that many clients receive.
 type fanOut struct {
 	ctx    context.Context //nolint:containedctx // of the program
+	ours   string          // server of this module
 	rounds int
 }
 
@@ -130,7 +138,7 @@ type result struct {
 // resources in each round.
 func (f fanOut) run(clients, total int, names func(int) []string, reads func(int) bool, change, receive int) (out [2]result, err error) {
 	i := 0
-	err = both(f.ctx, func(s *server) error {
+	err = pair(f.ctx, f.ours, func(s *server) error {
 		for at := 0; at < total; at += 1000 {
 			if err := s.publish(at, min(1000, total-at)); err != nil {
 				return err

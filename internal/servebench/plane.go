@@ -50,6 +50,8 @@ func servePlane(ctx context.Context, which, upstream string) error {
 	switch which {
 	case "ours":
 		g, err = p.ours(ctx)
+	case "served":
+		g, err = p.served(ctx) //nolint:contextcheck // a server ends with Close
 	case "relay":
 		g, err = p.relay(upstream) //nolint:contextcheck // a client ends with Close
 	default:
@@ -86,7 +88,13 @@ func (p *plane) ours(ctx context.Context) (*grpc.Server, error) {
 		_, err := store.Commit(ctx, tx)
 		return err
 	}
-	p.publish = func(changed map[string]*endpointv3.ClusterLoadAssignment) error {
+	p.publish = committer(ctx, m)
+	return g, nil
+}
+
+// committer returns a function that commits assignments to a memory.
+func committer(ctx context.Context, m *source.Memory) func(map[string]*endpointv3.ClusterLoadAssignment) error {
+	return func(changed map[string]*endpointv3.ClusterLoadAssignment) error {
 		tx := new(source.Tx)
 		for name, a := range changed {
 			body, err := proto.MarshalOptions{Deterministic: true}.Marshal(a)
@@ -98,7 +106,6 @@ func (p *plane) ours(ctx context.Context) (*grpc.Server, error) {
 		_, err := m.Commit(ctx, tx)
 		return err
 	}
-	return g, nil
 }
 
 func (p *plane) peer(ctx context.Context) *grpc.Server {

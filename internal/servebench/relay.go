@@ -121,7 +121,7 @@ func loadOf(ctx context.Context, up, through *server, clients, rounds int) (l lo
 		}
 		return err
 	}
-	fan := fanOut{ctx: ctx, rounds: rounds}
+	fan := fanOut{ctx: ctx, ours: "ours", rounds: rounds}
 	var last []time.Duration
 	for round := range rounds + 1 {
 		d, err := fan.round(up, fleet, namesOfAClient, clients*namesOfAClient)
