@@ -31,7 +31,7 @@ func crowds(ctx context.Context, rounds int) ([]Row, error) {
 		return nil, err
 	}
 	return []Row{
-		row("2,000 streams of one process, one of 100 changes: last stream", "s", process[0].last.Seconds(), process[1].last.Seconds(), 1),
+		row("2,000 streams of one process, one of 100 changes: last stream", "ms", milliseconds(process[0].last), milliseconds(process[1].last), 1),
 		row("10,000 clients, one of 100 changes: CPU", "ms", milliseconds(many[0].cpu), milliseconds(many[1].cpu), 0.15),
 		row("10,000 clients, one of 100 changes: last client", "ms", milliseconds(many[0].last), milliseconds(many[1].last), 0.5),
 		row("10,000 clients: heap of a client", "B", many[0].heap, many[1].heap, 0.5),
