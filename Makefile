@@ -111,7 +111,7 @@ crash-lkg: ## Kill N (200) processes that write a last known good store; no gene
 	$(GO) test -count=1 -v -run '^TestCrash$$' ./framework/lkg -lkg.crashes $(N)
 
 .PHONY: crash
-crash: ## Kill or stop N (200) times a publisher, daemon or node of etcd; no commit may be lost, and no part of one be seen; print the gaps
+crash: ## Kill or stop N (200) times a publisher, daemon or node of etcd, or restore a backup; no commit may be lost, no part of one be seen, and nothing stay that a restored store lacks; print the gaps
 	cd internal/etcdtest && $(GO) run ./crash -n $(N)
 
 .PHONY: hostile

@@ -21,6 +21,10 @@ func faults() []fault {
 		{"daemon killed", killDaemon},
 		{"two of three nodes killed", killMajority},
 		{"node of a reader stopped", stopNode},
+		{"backup restored", restoreBackup(false, shortOutage)},
+		{"backup restored after 5 s", restoreBackup(false, longOutage)},
+		{"backup, hidden commits", restoreBackup(true, shortOutage)},
+		{"backup, hidden, after 5 s", restoreBackup(true, longOutage)},
 	}
 }
 

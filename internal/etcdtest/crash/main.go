@@ -1,6 +1,6 @@
 // Command crash kills and stops processes of a control plane while a publisher commits: daemons, the leader of the store, two of its
-// three nodes, the publisher itself. It fails if an acknowledged commit is lost, or if a reader sees a part of a transaction. It
-// prints the gaps.
+// three nodes, the publisher itself. It also restores the store from a backup. It fails if an acknowledged commit is lost, if a reader
+// sees a part of a transaction, or if a reader keeps resources that a restored store does not have. It prints the gaps.
 package main
 
 import (

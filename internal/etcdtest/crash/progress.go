@@ -17,6 +17,7 @@ type progress struct {
 	err          error
 	next         chan struct{} // closed at the next step
 	acks         int
+	back         bool // a backup is being restored: readers may go back
 }
 
 // A follower is a reader.
@@ -70,6 +71,13 @@ func (p *progress) read(i int, n uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.readers[i]
+	if p.back {
+		if r.has = n; n == p.acknowledged && len(r.pending) > 0 {
+			r.lag, r.pending = max(r.lag, time.Since(r.pending[0].at)), nil
+		}
+		p.step()
+		return
+	}
 	if n < r.has && p.err == nil {
 		p.err = fmt.Errorf("%s goes back from transaction %d to %d", r.name, r.has, n)
 	}
@@ -79,6 +87,40 @@ func (p *progress) read(i int, n uint32) {
 		r.pending = r.pending[1:]
 	}
 	p.step()
+}
+
+// restoring notes that a backup is being restored.
+func (p *progress) restoring() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.back = true
+	for _, r := range p.readers {
+		r.pending = nil
+	}
+}
+
+// restored waits until all readers have exactly the transaction that the restored store had at a time.
+func (p *progress) restored(ctx context.Context, n uint32, at time.Time) error {
+	p.mu.Lock()
+	p.acknowledged = n
+	for _, r := range p.readers {
+		if r.has != n {
+			r.pending = []ack{{n, at}}
+		}
+	}
+	p.mu.Unlock()
+	err := p.until(ctx, "reader with exactly what the restored store has", func() bool {
+		for _, r := range p.readers {
+			if r.has != n {
+				return false
+			}
+		}
+		return true
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.back = false
+	return err
 }
 
 // fail notes an error of a reader.
