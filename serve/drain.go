@@ -13,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/adsserver"
+	"github.com/xdsforge/xdsforge/internal/partial"
 )
 
 // errDraining ends the streams of a server that is drained.
@@ -79,6 +80,23 @@ func (s *Server) Healthy() error {
 				return fmt.Errorf("serve: the source of authority %q has no resources: %v", f.Authority, f.State)
 			case f.Expired:
 				return fmt.Errorf("serve: the source of authority %q: %v for longer than WithMaxStaleness", f.Authority, f.State)
+			}
+		}
+	}
+	return nil
+}
+
+// Ready returns nil if the server is [Server.Healthy] and its sources know all of their resources. Otherwise it returns the
+// reason, such as a file of a folder that cannot be read and has no valid version in the state directory. Such a server
+// answers for the resources that it knows, and reports others as unavailable.
+func (s *Server) Ready() error {
+	if err := s.Healthy(); err != nil {
+		return err
+	}
+	for _, c := range s.cores() {
+		for _, f := range c.Feeds() {
+			if partial.Is(f.State) {
+				return fmt.Errorf("serve: the source of authority %q: %v", f.Authority, f.State)
 			}
 		}
 	}

@@ -48,6 +48,16 @@ func folder(t *testing.T, names ...string) string {
 	return dir
 }
 
+// emptyFolder returns a folder that says that there are no resources.
+func emptyFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "none.yaml"), []byte("[]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func matches(t *testing.T, text, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile("(?m)" + pattern).MatchString(text) {
@@ -63,9 +73,11 @@ func TestXDSD(t *testing.T) {
 	matches(t, out, `^revision 2: 2 put, 0 deleted$`)
 	out, _ = run(t, 0, "publish", url, folder(t, "a", "b"))
 	matches(t, out, `^nothing to change$`)
-	out, _ = run(t, 0, "publish", url, "-replace", folder(t, "b", "c"))
+	_, stderr := run(t, 2, "publish", url, "-replace", folder(t, "b", "c"))
+	matches(t, stderr, `deletions = 1 of 2 resources; .*; add -allow-deletions 1 if`)
+	out, _ = run(t, 0, "publish", url, "-replace", "-allow-deletions=1", folder(t, "b", "c"))
 	matches(t, out, `^revision 3: 1 put, 1 deleted$`)
-	_, stderr := run(t, 2, "publish", url, "-if-revision=2", folder(t, "x"))
+	_, stderr = run(t, 2, "publish", url, "-if-revision=2", folder(t, "x"))
 	matches(t, stderr, `revision = 3; must be 2`)
 	_, stderr = run(t, 2, "publish", url, "-references", folder(t, "x"))
 	matches(t, stderr, `dangling reference`)
@@ -77,7 +89,17 @@ func TestXDSD(t *testing.T) {
 	matches(t, out, `^3 .* 1 +1 .*\n2 +\S+ +ann +2 +0 `)
 	out, _ = run(t, 0, "history", url, "-n=1", "-o=json")
 	matches(t, out, `^\[\{"Revision":3,`)
-	out, _ = run(t, 0, "rollback", url, "2")
+	for _, slip := range [][]string{
+		{"rollback", url, "2"}, // it deletes c
+		{"publish", url, "-replace", emptyFolder(t)},
+		{"publish", url, "-replace", "-allow-deletions=1", emptyFolder(t)},
+	} {
+		_, stderr = run(t, 2, slip...)
+		matches(t, stderr, `deletions = \d of 2 resources; .*; add -allow-deletions \d if`)
+	}
+	_, stderr = run(t, 3, "publish", url, "-replace", t.TempDir())
+	matches(t, stderr, `no resource files; use a file with an empty list`)
+	out, _ = run(t, 0, "rollback", url, "-allow-deletions=all", "2")
 	matches(t, out, `^revision 4: 1 put, 1 deleted$`)
 	_, stderr = run(t, 3, "rollback", url, "999")
 	matches(t, stderr, `no such revision`)

@@ -86,6 +86,8 @@ func (d *Dir) Source(id string, inner source.Source) (source.Source, error) {
 	switch {
 	case err == nil:
 		s.old.Store(snap)
+		inner = valid{inner, newLastValid(snap)}
+		s.inner = inner
 	case !errors.Is(err, fs.ErrNotExist):
 		d.options.Logger.Warn("a file of the state directory is not usable", "dir", d.options.Path, "file", r.file, "error", err)
 	}

@@ -7,5 +7,8 @@
 // resources to the new ones. Versions, epoch and revision are those of the source, so that clients receive only
 // the differences.
 //
+// A source that knows only a part of its resources is completed by those of the file. Errors of a source do not replace
+// valid resources of the file.
+//
 // The file has a checksum, or, with a key, is encrypted and authenticated. A damaged file is ignored.
 package statedir

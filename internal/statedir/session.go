@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/grpc/codes"
-
 	"github.com/xdsforge/xdsforge/framework/source"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/partial"
 )
 
 // kept is a source with the resources of a file until another source has reported its own.
@@ -39,7 +35,7 @@ func (k *kept) Open(ctx context.Context, sink source.Sink) (source.Session, erro
 		return k.inner.Open(ctx, sink) // the file has resources that this version does not accept
 	}
 	s := &session{
-		sink: sink, since: old.since, wanted: make(map[source.Interest]bool), told: make(map[source.Key]struct{}),
+		sink: sink, since: old.since, at: source.Change{Epoch: old.header.Epoch, Revision: old.header.Revision}, wanted: make(map[source.Interest]bool), told: make(map[source.Key]struct{}),
 		got: make(map[source.Key]source.Resource),
 	}
 	memory.SetState(s.stale(errNotYet))
@@ -65,6 +61,7 @@ var (
 type session struct {
 	sink       source.Sink
 	since      time.Time
+	at         source.Change // has the epoch and the revision of the file
 	old, inner source.Session
 	endOld     context.CancelFunc
 
@@ -78,8 +75,9 @@ type session struct {
 	got      map[source.Key]source.Resource
 	epoch    string
 	revision uint64
-	// For Reached: changes that the sink applied of the file, and those of inner that became one.
-	before, merged uint64
+	// For Reached: changes that the sink applied of the file, those of inner that it applied meanwhile, and those of inner that
+	// became one.
+	before, overlaid, merged uint64
 }
 
 // stale returns the state of the resources of the file.
@@ -119,6 +117,7 @@ func (s *session) Report(r source.Rejection) { s.inner.Report(r) }
 func (s *session) Reached(epoch string, revision, applied uint64) bool {
 	s.mu.Lock()
 	at := s.old
+	applied -= s.overlaid
 	if s.over {
 		at = s.inner
 		applied += s.merged - s.before - min(s.merged, 1)
@@ -135,7 +134,8 @@ func (s *session) try() {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	s.mu.Lock()
-	ready := !s.over && (s.state.Kind == source.Live || s.state.Kind == source.Stale)
+	inPart := partial.IsEpoch(s.epoch) || s.epoch == "" && partial.Is(s.state)
+	ready := !s.over && !inPart && (s.state.Kind == source.Live || s.state.Kind == source.Stale)
 	for _, answered := range s.wanted {
 		ready = ready && answered
 	}
@@ -178,41 +178,15 @@ func (o oldSink) Apply(ch source.Change) error {
 	for _, k := range ch.Delete {
 		delete(s.told, k)
 	}
-	ch.Put = append(slices.Clip(ch.Put), missing(&ch)...)
+	ch.Put = append(slices.Clone(ch.Put), partial.Unavailable(&ch, "the source of the server is unavailable, and its state directory does not have the resource")...)
 	for i := range ch.Put {
 		s.told[ch.Put[i].Key] = struct{}{}
+		if r, ok := s.got[ch.Put[i].Key]; ok && partial.IsEpoch(s.epoch) && !partial.IsUnavailable(&r) {
+			ch.Put[i] = r
+		}
 	}
 	s.mu.Unlock()
 	return s.sink.Apply(ch)
-}
-
-// missing returns errors for the names that the file does not have. The resources may exist by now, so clients must
-// not get the information that they do not.
-func missing(ch *source.Change) (list []source.Resource) {
-	has := make(map[source.Interest]bool)
-	for i := range ch.Put {
-		r := &ch.Put[i]
-		has[source.Interest(r.Key)] = true
-		for _, a := range r.Aliases {
-			has[source.Interest{Type: r.Type, Name: a}] = true
-		}
-	}
-	for _, i := range ch.Complete {
-		if has[i] || i.Name == source.Everything || i.Name == source.Wildcard || isGlob(i.Name) {
-			continue
-		}
-		r := source.Resource{Key: source.Key(i), Err: &rpcstatus.Status{
-			Code: int32(codes.Unavailable), Message: "the source of the server is unavailable, and its state directory does not have the resource",
-		}}
-		r.Version = source.Version(&r)
-		list = append(list, r)
-	}
-	return list
-}
-
-func isGlob(name string) bool {
-	n, err := xdstp.Parse(name)
-	return strings.HasPrefix(name, "xdstp:") && err == nil && n.IsGlob()
 }
 
 // State implements [source.Sink].
@@ -220,9 +194,9 @@ func (o oldSink) State(state source.State) {
 	o.calls.Lock()
 	defer o.calls.Unlock()
 	o.mu.Lock()
-	over := o.over
+	known := o.over || o.session.state.Kind != 0 // of inner, which knows a better reason
 	o.mu.Unlock()
-	if !over {
+	if !known {
 		o.sink.State(state)
 	}
 }
@@ -259,10 +233,34 @@ func (i innerSink) Apply(ch source.Change) error {
 			s.wanted[i] = true
 		}
 	}
+	known := s.known(&ch)
 	s.mu.Unlock()
+	var err error
+	if len(known.Put) > 0 {
+		err = s.sink.Apply(known)
+	}
 	s.calls.Unlock()
 	s.try()
-	return nil
+	return err
+}
+
+// known returns the resources of a change of a source that knows only a part of its resources. They replace those of the
+// file, which has the others. s.mu is held.
+func (s *session) known(ch *source.Change) (known source.Change) {
+	if !partial.IsEpoch(ch.Epoch) {
+		return known
+	}
+	known.Epoch, known.Revision = s.at.Epoch, s.at.Revision
+	for i := range ch.Put {
+		if r := &ch.Put[i]; !partial.IsUnavailable(r) {
+			known.Put = append(known.Put, *r)
+			s.told[r.Key] = struct{}{}
+		}
+	}
+	if len(known.Put) > 0 {
+		s.overlaid++
+	}
+	return known
 }
 
 // State implements [source.Sink].
@@ -278,6 +276,8 @@ func (i innerSink) State(state source.State) {
 		s.sink.State(state)
 	case state.Kind == source.Down:
 		s.sink.State(s.stale(state.Err))
+	case partial.Is(state):
+		s.sink.State(s.stale(errors.New(state.Err.Error()))) // the file has the other resources
 	}
 	s.calls.Unlock()
 	if !over {

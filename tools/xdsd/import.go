@@ -63,7 +63,7 @@ func (a *app) importTo(ctx context.Context, args []string) error {
 			names = append(names, source.Interest{Type: typePrefix + message, Name: source.Wildcard})
 		}
 	}
-	o, err := a.open("", "upstream:"+*upstream, new(serveFlags)) //nolint:contextcheck // a source ends with Close
+	o, err := a.open("", upstreamPrefix+*upstream, new(serveFlags)) //nolint:contextcheck // a source ends with Close
 	if err != nil {
 		return err
 	}

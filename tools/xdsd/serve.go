@@ -34,7 +34,7 @@ type serveFlags struct {
 	hosts, peers                  listFlag
 	staleness, drain, coalesce    time.Duration
 	load                          time.Duration
-	check                         bool
+	check, strict                 bool
 }
 
 // An authorityFlag is a flag such as "-authority NAME=SOURCE", which may be repeated.
@@ -72,7 +72,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	f.authorities = make(authorityFlag)
 	s := flag.NewFlagSet("", flag.ContinueOnError)
 	s.StringVar(&f.listen, "listen", "127.0.0.1:18000", "serve at this `address`; port 0 chooses a free one")
-	s.StringVar(&f.http, "http", "", "serve /healthz, /status and a page with the status at this `address`")
+	s.StringVar(&f.http, "http", "", "serve /healthz, /readyz, /status and a page with the status at this `address`")
 	s.Var(&f.hosts, "http-hosts", "the `names` besides IP addresses and localhost under which browsers, and -peers of other daemons, reach -http: NAME,NAME…")
 	s.StringVar(&f.store, "store", "", "serve the store at this `URL`: etcd://HOST:PORT,…/TENANT")
 	s.StringVar(&f.upstream, "upstream", "", "relay the control planes of this bootstrap `file`")
@@ -89,6 +89,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.DurationVar(&f.load, "load", 0, "serve the load reporting service (LRS), whose clients report at this `interval`, and report the sums to the control plane of -upstream; 0 does not serve it")
 	s.DurationVar(&f.drain, "drain", 0, "at the end, spread the end of streams over this `time`")
 	s.BoolVar(&f.check, "check", false, "only check the files of the folder; exit code 2 if one is rejected")
+	s.BoolVar(&f.strict, "strict", false, "do not start if a file of a folder is rejected")
 	rest, err := a.parse(s, args, 0, 1, "[DIR]")
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 		given = append(given, f.store)
 	}
 	if f.upstream != "" {
-		given = append(given, "upstream:"+f.upstream)
+		given = append(given, upstreamPrefix+f.upstream)
 	}
 	switch {
 	case len(given) > 1:
@@ -115,10 +116,24 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	case len(given) == 1:
 		f.authorities[""] = given[0]
 	}
+	if f.strict && len(f.folders()) == 0 {
+		return errors.New("-strict; must be used with a folder")
+	}
 	if f.stateKey != "" {
 		f.stateSecret, err = os.ReadFile(f.stateKey)
 	}
 	return err
+}
+
+// folders returns the folders among the sources, in their order.
+func (f *serveFlags) folders() (list []string) {
+	for _, spec := range f.authorities {
+		if !strings.HasPrefix(spec, upstreamPrefix) && !strings.Contains(spec, "://") {
+			list = append(list, spec)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // serve serves until ctx ends.
@@ -133,6 +148,13 @@ func (a *app) serve(ctx context.Context, args []string) error {
 			fmt.Fprintf(a.stdout, "%d resources are accepted\n", len(resources))
 		}
 		return err
+	}
+	if f.strict {
+		for _, dir := range f.folders() {
+			if _, err := a.readDir(ctx, dir); err != nil {
+				return err
+			}
+		}
 	}
 	options, err := f.serverOptions(a)
 	if err != nil {

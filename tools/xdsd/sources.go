@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/framework/source/files"
+	"github.com/xdsforge/xdsforge/internal/partial"
 	"github.com/xdsforge/xdsforge/relay"
 	"github.com/xdsforge/xdsforge/store/etcd"
 )
@@ -42,11 +45,14 @@ func (o *origin) close() {
 	}
 }
 
+// upstreamPrefix begins the name of a source that is the bootstrap file of control planes.
+const upstreamPrefix = "upstream:"
+
 // open opens a source: "etcd://…", "upstream:FILE", or a folder.
 func (a *app) open(authority, spec string, f *serveFlags) (*origin, error) {
 	o := &origin{authority: authority, name: spec}
 	var err error
-	switch path, upstream := strings.CutPrefix(spec, "upstream:"); {
+	switch path, upstream := strings.CutPrefix(spec, upstreamPrefix); {
 	case upstream:
 		err = a.openUpstream(o, path, f)
 	case strings.HasPrefix(spec, "etcd://"):
@@ -56,6 +62,9 @@ func (a *app) open(authority, spec string, f *serveFlags) (*origin, error) {
 	case strings.Contains(spec, "://"):
 		err = fmt.Errorf("%s; must be a folder, etcd://… or upstream:FILE", spec)
 	default:
+		if err = checkFolder(spec); err != nil {
+			break
+		}
 		o.dir, err = files.Open(spec, files.Options{Types: a.types, Logger: a.logger()})
 		if err == nil {
 			o.source, o.closers = o.dir, append(o.closers, o.dir)
@@ -66,6 +75,21 @@ func (a *app) open(authority, spec string, f *serveFlags) (*origin, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// checkFolder returns an error if there is no folder: a command that is misspelled must not start a server without resources.
+func checkFolder(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%q; must be a command or a folder that exists; \"xdsd help\" lists the commands", path)
+	case err == nil && !info.IsDir():
+		err = fmt.Errorf("%q; must be a folder", path)
+	}
+	if err != nil {
+		return &exitError{exitUnreachable, err}
+	}
+	return nil
 }
 
 func (a *app) openStore(at, author string) (*etcd.Store, error) {
@@ -178,7 +202,7 @@ func (c *collector) Apply(ch source.Change) error {
 func (c *collector) State(s source.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.Kind == source.Down && !c.ended {
+	if (s.Kind == source.Down || partial.Is(s)) && !c.ended {
 		c.ended = true
 		c.done <- s.Err
 	}
@@ -201,7 +225,7 @@ func (a *app) readDir(ctx context.Context, path string) ([]source.Resource, erro
 	session.Want([]source.Interest{{}}, nil)
 	select {
 	case err := <-c.done:
-		if err != nil {
+		if err != nil && !errors.Is(err, partial.Err) {
 			return nil, &exitError{exitUnreachable, err}
 		}
 	case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/internal/webguard"
 	"github.com/xdsforge/xdsforge/serve"
 	"github.com/xdsforge/xdsforge/store/etcd"
@@ -37,11 +38,13 @@ type storeStatus struct {
 // and the given hosts.
 func (a *app) handler(s *serve.Server, origins []*origin, hosts []string, d *drift) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.Healthy(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		}
-	})
+	for path, check := range map[string]func() error{"GET /healthz": s.Healthy, "GET /readyz": s.Ready} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			if err := check(); err != nil {
+				http.Error(w, printable.Text(err.Error(), printable.Whole), http.StatusServiceUnavailable)
+			}
+		})
+	}
 	page := s.StatusHandler(hosts...)
 	mux.Handle("GET /{$}", page)
 	mux.Handle("GET /page.css", page)

@@ -66,6 +66,8 @@ func (a *app) publish(ctx context.Context, args []string) error {
 	replace := s.Bool("replace", false, "delete all resources of the store that the folder does not have")
 	references := s.Bool("references", false, "reject resources that refer to a resource that does not exist")
 	unchanged := s.Uint64("if-revision", 0, "publish only if the store has this `revision`")
+	var allowed deletionsFlag
+	allowed.add(s)
 	rest, err := a.parse(s, args, 1, 1, "DIR")
 	if err != nil {
 		return err
@@ -82,7 +84,7 @@ func (a *app) publish(ctx context.Context, args []string) error {
 		if *unchanged != 0 && now.Revision != source.Revision(*unchanged) {
 			return fmt.Errorf("revision = %d; must be %d: %w", now.Revision, *unchanged, publish.ErrConflict)
 		}
-		return a.commit(ctx, s, changesOf(now, resources, *replace), *references)
+		return a.commit(ctx, s, change{now, changesOf(now, resources, *replace), int(allowed), *references})
 	})
 }
 
@@ -108,11 +110,19 @@ func changesOf(now *etcd.State, resources []source.Resource, replace bool) *publ
 	return tx
 }
 
-// commit commits a transaction with a check of its resources.
-func (a *app) commit(ctx context.Context, s *etcd.Store, tx *publish.Tx, references bool) error {
+// A change is a transaction of a command.
+type change struct {
+	now        *etcd.State // of the store
+	tx         *publish.Tx
+	deletions  int // that are allowed
+	references bool
+}
+
+// commit commits a transaction with a check of its resources and of its deletions.
+func (a *app) commit(ctx context.Context, s *etcd.Store, c change) error {
 	puts, deletes := 0, 0
-	for i := range tx.Operations() {
-		if tx.Operations()[i].Delete {
+	for i := range c.tx.Operations() {
+		if c.tx.Operations()[i].Delete {
 			deletes++
 		} else {
 			puts++
@@ -122,11 +132,21 @@ func (a *app) commit(ctx context.Context, s *etcd.Store, tx *publish.Tx, referen
 		fmt.Fprintln(a.stdout, "nothing to change")
 		return nil
 	}
+	keys := func(yield func(publish.Key) bool) {
+		for i := range c.now.Resources {
+			if !yield(c.now.Resources[i].Key) {
+				return
+			}
+		}
+	}
+	if err := publish.CheckDeletions(c.tx, keys, c.deletions); err != nil {
+		return &exitError{exitRejected, fmt.Errorf("%w; add -allow-deletions %d if that is what you want", err, deletes)}
+	}
 	var options []publish.Option
-	if references {
+	if c.references {
 		options = append(options, publish.WithReferences())
 	}
-	revision, err := publish.NewChecked(s, a.types, options...).Commit(ctx, tx)
+	revision, err := publish.NewChecked(s, a.types, options...).Commit(ctx, c.tx)
 	if err != nil {
 		return err
 	}
@@ -201,6 +221,8 @@ func (a *app) rollback(ctx context.Context, args []string) error {
 	var f storeFlags
 	s := flag.NewFlagSet("rollback", flag.ContinueOnError)
 	f.add(s)
+	var allowed deletionsFlag
+	allowed.add(s)
 	rest, err := a.parse(s, args, 1, 1, "REVISION")
 	if err != nil {
 		return err
@@ -214,7 +236,11 @@ func (a *app) rollback(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return a.commit(ctx, s, tx, false)
+		now, err := s.State(ctx, 0)
+		if err != nil {
+			return err
+		}
+		return a.commit(ctx, s, change{now: now, tx: tx, deletions: int(allowed)})
 	})
 }
 

@@ -302,7 +302,10 @@ func TestStateDir(t *testing.T) {
 
 // The status is refused to pages of other sites, whose names resolve to the address of the daemon.
 func TestStatusHosts(t *testing.T) {
-	d := start(t, "-http-hosts", "xds.example.com", t.TempDir())
+	dir := t.TempDir()
+	write(t, dir, "none.yaml", "[]")
+	d := start(t, "-http-hosts", "xds.example.com", dir)
+	d.expect(t, "is live")
 	root := strings.TrimSuffix(d.status, "status")
 	for _, x := range []struct {
 		path, host string
@@ -316,6 +319,7 @@ func TestStatusHosts(t *testing.T) {
 		{"page.css", "", http.StatusOK},
 		{"", "evil.example.com", http.StatusMisdirectedRequest},
 		{"healthz", "balancer.example.com", http.StatusOK},
+		{"readyz", "balancer.example.com", http.StatusOK},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, root+x.path, http.NoBody)
 		if err != nil {

@@ -56,7 +56,7 @@ func (f *file) keep(old *file) {
 	for _, r := range old.resources {
 		delete(broken, r.Key)
 	}
-	f.resources, f.broken = old.resources, broken
+	f.resources, f.broken, f.unknown = old.resources, broken, old.unknown && f.unknown
 }
 
 // refusal returns a resource of which the files have no valid version. Its error does not remove the

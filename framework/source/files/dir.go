@@ -24,16 +24,26 @@ type Dir struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	types   map[string]bool // registered, by the full name of the message
+	opened  time.Time
 
 	// The goroutine of run owns these.
-	applied *look            // nil: nothing was applied yet
-	files   map[string]*file // by name
-	waiting map[string]mark  // changed files that are not complete yet
-	warned  map[string]mark  // files that were changed in place, and are not read
-	has     map[source.Key]source.Resource
+	applied  *look              // nil: nothing was applied yet
+	files    map[string]*file   // by name
+	waiting  map[string]pending // changed files that are not complete yet
+	warned   map[string]mark    // files that were changed in place, and are not read
+	has      map[source.Key]source.Resource
+	state    source.State // of what was applied
+	complete bool         // the names of all files were known at once, at some time
+	inPart   bool         // the memory has an epoch of a directory that is known in part
 
 	mu       sync.Mutex
 	problems []error
+}
+
+// A pending is a changed file that may still be written to.
+type pending struct {
+	mark
+	since time.Time // of our clock: the file has not changed for longer
 }
 
 // A file is the last valid version of a file, and its newest error.
@@ -41,6 +51,7 @@ type file struct {
 	mark      mark
 	resources []source.Resource
 	broken    map[source.Key]string // errors of the named resources that are not in resources
+	unknown   bool                  // it may have resources whose names are not known
 	err       error
 }
 
@@ -53,8 +64,8 @@ func Open(path string, o Options) (*Dir, error) {
 		return nil, fmt.Errorf("files: %w", err)
 	}
 	d := &Dir{
-		path: abs, options: o.withDefaults(), memory: source.NewMemory(), done: make(chan struct{}),
-		files: make(map[string]*file), waiting: make(map[string]mark), warned: make(map[string]mark),
+		path: abs, options: o.withDefaults(), memory: source.NewMemory(), done: make(chan struct{}), opened: time.Now(),
+		files: make(map[string]*file), waiting: make(map[string]pending), warned: make(map[string]mark),
 		has: make(map[source.Key]source.Resource), types: typesOf(o.Types),
 	}
 	d.memory.SetState(source.State{})
@@ -66,7 +77,7 @@ func Open(path string, o Options) (*Dir, error) {
 
 // Open implements [source.Source].
 func (d *Dir) Open(ctx context.Context, sink source.Sink) (source.Session, error) {
-	return d.memory.Open(ctx, sink)
+	return d.memory.Open(ctx, partSink{sink})
 }
 
 // Close ends following the directory. Sessions keep their resources.
@@ -118,21 +129,21 @@ func (d *Dir) refresh(ctx context.Context) (again bool) {
 		d.down(err)
 		return false
 	}
-	if len(before.files) == 0 && len(d.files) > 0 {
+	if len(before.files) == 0 {
 		d.down(errNoFiles)
 		return false
 	}
 	if d.applied != nil && d.applied.equal(before) && len(d.waiting) == 0 {
-		d.memory.SetState(source.State{Kind: source.Live})
+		d.memory.SetState(d.state)
 		return false
 	}
-	next, waiting := d.read(before)
+	var next map[string]*file
+	next, d.waiting = d.read(before)
 	after, err := d.scan()
 	if err != nil || !before.equal(after) {
 		return true // it changed meanwhile
 	}
-	d.waiting = waiting
-	if len(waiting) > 0 {
+	if len(d.waiting) > 0 {
 		return true // the files of one change are applied together
 	}
 	d.apply(ctx, before, next)
@@ -146,24 +157,38 @@ func (d *Dir) down(err error) {
 
 // read reads the changed files. It returns the new state of all files, and those that are not
 // complete yet.
-func (d *Dir) read(l *look) (next map[string]*file, waiting map[string]mark) {
-	next, waiting = make(map[string]*file, len(l.files)), make(map[string]mark)
+func (d *Dir) read(l *look) (next map[string]*file, waiting map[string]pending) {
+	next, waiting = make(map[string]*file, len(l.files)), make(map[string]pending)
 	now := time.Now()
 	for _, name := range l.names() {
 		m, old := l.files[name], d.files[name]
+		p := d.pending(name, m, now)
 		switch {
 		case old != nil && old.mark == m:
 			next[name] = old
 		case d.options.MovesOnly && old != nil && old.mark.inode == m.inode && !l.swap:
 			next[name] = old
 			d.inPlace(name, m)
-		case !l.swap && now.Sub(m.mtime) < d.options.Quiet && !m.mtime.After(now):
-			waiting[name] = m
+		case !l.swap && now.Sub(p.since) < d.options.Quiet:
+			waiting[name] = p
 		default:
 			next[name] = d.load(l, name, m, old)
 		}
 	}
 	return next, waiting
+}
+
+// pending returns since when a file has not changed. The clock of the writer may differ from ours, so that its time counts only
+// for the files that are there at the start.
+func (d *Dir) pending(name string, m mark, now time.Time) pending {
+	p, seen := d.waiting[name]
+	switch {
+	case seen && p.mark == m:
+		return p
+	case !seen && d.applied == nil && m.mtime.Before(now):
+		return pending{m, m.mtime}
+	}
+	return pending{m, now}
 }
 
 // inPlace logs once that a file is not read because it was changed in place.
@@ -180,8 +205,9 @@ func (d *Dir) load(l *look, name string, m mark, old *file) *file {
 	f := &file{mark: m}
 	path := filepath.Join(l.root, name)
 	data, err := d.content(path, m)
+	f.unknown = err != nil
 	if err == nil {
-		f.resources, f.broken, err = d.parse(name, data)
+		err = d.parse(f, name, data)
 	}
 	if err != nil {
 		if f.err = err; old != nil {
@@ -228,6 +254,12 @@ func (d *Dir) apply(ctx context.Context, l *look, next map[string]*file) {
 			}
 		}
 	}
+	unread := unknown(next)
+	if len(unread) > 0 {
+		if err := d.hold(has, unread); err != nil {
+			problems = append(problems, err)
+		}
+	}
 	tx := new(source.Tx)
 	for k, r := range has {
 		if old, ok := d.has[k]; !ok || old.Version != r.Version {
@@ -239,17 +271,19 @@ func (d *Dir) apply(ctx context.Context, l *look, next map[string]*file) {
 			tx.Delete(k)
 		}
 	}
-	if len(tx.Operations()) > 0 {
-		if _, err := d.memory.Commit(ctx, tx); err != nil {
-			if !errors.Is(err, context.Canceled) {
-				d.down(err)
-			}
-			return
+	inPart := !d.complete && len(unread) > 0
+	if err := d.commit(ctx, tx, inPart); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			d.down(err)
 		}
+		return
 	}
-	d.applied, d.files, d.has = l, next, has
+	d.applied, d.files, d.has, d.complete = l, next, has, !inPart
 	d.mu.Lock()
 	d.problems = problems
 	d.mu.Unlock()
-	d.memory.SetState(source.State{Kind: source.Live})
+	if d.state = (source.State{Kind: source.Live}); inPart {
+		d.state = d.partState(unread, next)
+	}
+	d.memory.SetState(d.state)
 }

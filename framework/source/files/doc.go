@@ -23,8 +23,8 @@
 // # Changes
 //
 // The directory is polled. A set of files is applied only if two looks at the directory, before
-// and after reading, agree. A file counts as complete once it has not been written to for
-// [Options.Quiet]. Writers should move a complete file into place, as Envoy demands of them.
+// and after reading, agree. A file counts as complete once it has not changed for [Options.Quiet] by
+// the clock of this process. Writers should move a complete file into place, as Envoy demands of them.
 // [Options.MovesOnly] enforces that: a file that is changed in place is not read. For a Kubernetes
 // ConfigMap, the directory "..data" is read, which Kubernetes swaps atomically.
 //
@@ -38,6 +38,11 @@
 // A resource that an invalid file names gets this error if it has no valid version: its watches report
 // the error, and not that the resource does not exist. Other resources are not affected.
 //
-// A directory that cannot be read, and one whose last resource file is gone, is [source.Down]: a
-// failure of the connection. To have no resources, use a file with an empty list.
+// A file may have resources whose names are not known, because its syntax is broken, it cannot be read,
+// or a resource has no name. As long as such a file has no valid version, no resource is deleted. If it
+// is there when the directory is opened, the directory is [source.Stale]: other names are unavailable,
+// and collections are not answered.
+//
+// A directory that cannot be read, and one without resource files, is [source.Down]: a failure of the
+// connection. To have no resources, use a file with an empty list.
 package files

@@ -25,7 +25,7 @@ type Options struct {
 	// Poll is the time between looks at the directory. Default 1 s. A look that takes long makes
 	// the pause longer, so that looking takes at most a tenth of a processor.
 	Poll time.Duration
-	// Quiet is the time without writes after which a file counts as complete. Default 1 s.
+	// Quiet is the time without changes after which a file counts as complete. Default 1 s.
 	Quiet time.Duration
 	// MovesOnly ignores files that are changed in place, as Envoy does.
 	MovesOnly bool

@@ -48,6 +48,7 @@ type parser struct {
 	resources []source.Resource
 	broken    map[source.Key]string // errors of resources by their names, as far as these are known
 	key       source.Key            // of the resource that is read; the zero value outside of one
+	unknown   bool                  // an error is not about a resource with a known name
 	errs      []error
 	more      int // errors that are not kept
 }
@@ -55,9 +56,9 @@ type parser struct {
 // maxErrors is the limit of the errors of a file that are kept.
 const maxErrors = 100
 
-// parse returns the resources of a file, the errors of invalid resources by their names, and all
-// errors with their positions.
-func (d *Dir) parse(name string, data []byte) (list []source.Resource, broken map[source.Key]string, err error) {
+// parse reads the resources of a file, and the errors of invalid resources by their names. It returns all errors with their
+// positions.
+func (d *Dir) parse(f *file, name string, data []byte) error {
 	p := &parser{dir: d, name: name, broken: make(map[source.Key]string)}
 	if err := formatOf(name)(p, data); err != nil {
 		p.fail(position{}, err)
@@ -65,7 +66,8 @@ func (d *Dir) parse(name string, data []byte) (list []source.Resource, broken ma
 	if p.more > 0 {
 		p.errs = append(p.errs, fmt.Errorf("%s: and %d more errors", name, p.more))
 	}
-	return p.resources, p.broken, errors.Join(p.errs...)
+	f.resources, f.broken, f.unknown = p.resources, p.broken, p.unknown
+	return errors.Join(p.errs...)
 }
 
 // fail records an error. An error with a position of its own keeps it.
@@ -80,6 +82,8 @@ func (p *parser) fail(where position, err error) {
 	}
 	if p.key.Name != "" {
 		p.broken[p.key] = joined(p.broken[p.key], err)
+	} else {
+		p.unknown = true
 	}
 	if len(p.errs) >= maxErrors {
 		p.more++

@@ -37,7 +37,9 @@ func standardTypes(t testing.TB) *resource.Set {
 func parseFile(t testing.TB, types *resource.Set, name, content string) (names []string, text string) {
 	t.Helper()
 	d := &Dir{options: Options{Types: types}, types: typesOf(types)}
-	list, _, err := d.parse(name, []byte(content))
+	f := new(file)
+	err := d.parse(f, name, []byte(content))
+	list := f.resources
 	for _, r := range list {
 		names = append(names, r.Name)
 	}
@@ -122,7 +124,9 @@ func TestBrokenResourceOfABinaryFile(t *testing.T) {
 	}
 	types := standardTypes(t)
 	d := &Dir{options: Options{Types: types}, types: typesOf(types)}
-	_, broken, err := d.parse("x.pb", binary)
+	f := new(file)
+	err = d.parse(f, "x.pb", binary)
+	broken := f.broken
 	key := source.Key{Type: body.GetTypeUrl(), Name: "bad"}
 	if err == nil || len(broken) != 1 || !strings.Contains(broken[key], "eds_cluster_config") {
 		t.Errorf("errors of resources = %q, %v; want one of the cluster", broken, err)
@@ -134,7 +138,7 @@ func TestBrokenResourceOfABinaryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.parse("x.pb", nameless); err == nil || !strings.HasPrefix(err.Error(), "x.pb: name; must be set") {
+	if err := d.parse(new(file), "x.pb", nameless); err == nil || !strings.HasPrefix(err.Error(), "x.pb: name; must be set") {
 		t.Errorf("error of a resource without a name = %v", err)
 	}
 }

@@ -34,7 +34,7 @@ const dataLink = "..data"
 // maxDepth is the limit of nested directories.
 const maxDepth = 32
 
-var errNoFiles = errors.New("the directory has no resource files any more; use a file with an empty list to have no resources")
+var errNoFiles = errors.New("the directory has no resource files; use a file with an empty list to have no resources")
 
 // scan looks at the directory.
 func (d *Dir) scan() (*look, error) {
