@@ -1,7 +1,10 @@
 package files
 
 import (
+	"fmt"
 	"maps"
+	"path/filepath"
+	"strings"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
@@ -57,6 +60,23 @@ func (f *file) keep(old *file) {
 		delete(broken, r.Key)
 	}
 	f.resources, f.broken, f.unknown = old.resources, broken, old.unknown && f.unknown
+}
+
+// keepBelow keeps the last versions of a file that cannot be read, or of all files below a directory that cannot be read.
+func (d *Dir) keepBelow(next map[string]*file, name string, b bad) {
+	f := &file{err: fmt.Errorf("%s: %s", name, b.text), unknown: !b.known}
+	next[name] = f
+	for path, old := range d.files {
+		switch {
+		case path == name:
+			f.resources, f.broken, f.unknown = old.resources, old.broken, f.unknown && old.unknown
+		case strings.HasPrefix(path, name+string(filepath.Separator)) && next[path] == nil:
+			next[path], f.unknown = old, false
+		}
+	}
+	if old := d.files[name]; old == nil || old.err == nil || old.err.Error() != f.err.Error() {
+		d.options.Logger.Warn("file rejected", "file", filepath.Join(d.path, name), "error", printable.Text(f.err.Error(), printable.Whole))
+	}
 }
 
 // refusal returns a resource of which the files have no valid version. Its error does not remove the

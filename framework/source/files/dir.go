@@ -129,7 +129,7 @@ func (d *Dir) refresh(ctx context.Context) (again bool) {
 		d.down(err)
 		return false
 	}
-	if len(before.files) == 0 {
+	if len(before.files)+len(before.bad) == 0 {
 		d.down(errNoFiles)
 		return false
 	}
@@ -174,6 +174,9 @@ func (d *Dir) read(l *look) (next map[string]*file, waiting map[string]pending) 
 		default:
 			next[name] = d.load(l, name, m, old)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.bad)) {
+		d.keepBelow(next, name, l.bad[name])
 	}
 	return next, waiting
 }

@@ -22,9 +22,13 @@ func (w *world) wantPart(reason string, names ...string) {
 	if !partial.Is(w.state) || !strings.Contains(w.state.String(), reason) {
 		w.t.Errorf("the source is %v; want one that is known in part: %s", w.state, reason)
 	}
+	now := w.state
 	w.state = source.State{Kind: source.Live}
 	w.mu.Unlock()
 	w.want(names...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = now
 }
 
 // An asker is the sink of a session that wants names.

@@ -24,9 +24,18 @@ type look struct {
 	root  string // that was read: the directory, or the target of its "..data"
 	swap  bool   // root is the target of "..data"
 	files map[string]mark
+	bad   map[string]bad // entries that cannot be read
 }
 
-func (l *look) equal(m *look) bool { return l.root == m.root && maps.Equal(l.files, m.files) }
+// A bad entry is a file or directory that cannot be read.
+type bad struct {
+	text  string // the reason
+	known bool   // it has nothing that the directory does not have elsewhere
+}
+
+func (l *look) equal(m *look) bool {
+	return l.root == m.root && maps.Equal(l.files, m.files) && maps.Equal(l.bad, m.bad)
+}
 
 // dataLink is the link that Kubernetes swaps when a ConfigMap changes.
 const dataLink = "..data"
@@ -38,7 +47,7 @@ var errNoFiles = errors.New("the directory has no resource files; use a file wit
 
 // scan looks at the directory.
 func (d *Dir) scan() (*look, error) {
-	l := &look{root: d.path, files: make(map[string]mark)}
+	l := &look{root: d.path, files: make(map[string]mark), bad: make(map[string]bad)}
 	if target, err := filepath.EvalSymlinks(filepath.Join(d.path, dataLink)); err == nil {
 		l.root, l.swap = target, true
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -59,14 +68,26 @@ func (d *Dir) scan() (*look, error) {
 		}
 	}
 	var total int64
-	return l, d.walk(l, "", 0, &total)
+	return l, d.walk(l, "", []fs.FileInfo{info}, &total)
 }
 
-// walk looks at the files in a directory below the root.
-func (d *Dir) walk(l *look, below string, depth int, total *int64) error {
+// lostFound is the directory of fsck at the root of a file system, which only root can read.
+const lostFound = "lost+found"
+
+// walk looks at the files in a directory below the root. The directories above it and itself are the parents. An entry
+// that cannot be read does not affect others.
+func (d *Dir) walk(l *look, below string, parents []fs.FileInfo, total *int64) error {
+	depth := len(parents) - 1
 	entries, err := os.ReadDir(filepath.Join(l.root, below))
-	if err != nil {
+	switch {
+	case err == nil:
+	case depth == 0:
 		return err
+	case filepath.Base(below) == lostFound:
+		return nil
+	default:
+		l.bad[below] = bad{text: err.Error()}
+		return nil
 	}
 	for _, e := range entries {
 		name := filepath.Join(below, e.Name())
@@ -78,15 +99,22 @@ func (d *Dir) walk(l *look, below string, depth int, total *int64) error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // a broken link, or removed just now
 		case err != nil:
-			return err
+			l.bad[name] = bad{text: err.Error()}
+			continue
+		case info.IsDir() && slices.ContainsFunc(parents, func(p fs.FileInfo) bool { return os.SameFile(p, info) }):
+			l.bad[name] = bad{text: "must not be a link to a directory above it", known: true}
+			continue
 		case info.IsDir() && depth == maxDepth:
 			return fmt.Errorf("%s is nested more than %d directories deep", name, maxDepth)
 		case info.IsDir():
-			if err := d.walk(l, name, depth+1, total); err != nil {
+			if err := d.walk(l, name, append(slices.Clip(parents), info), total); err != nil {
 				return err
 			}
 			continue
-		case !info.Mode().IsRegular() || formatOf(name) == nil:
+		case formatOf(name) == nil:
+			continue
+		case !info.Mode().IsRegular():
+			l.bad[name] = bad{text: "must be a regular file"}
 			continue
 		}
 		if len(l.files) == d.options.MaxFiles {
