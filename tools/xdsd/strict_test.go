@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
@@ -50,6 +51,17 @@ func (d *daemon) untilReady(t *testing.T, want int) (body string) {
 	}
 }
 
+// awaitCluster waits until a client has a cluster. It may be unavailable before.
+func awaitCluster(ctx context.Context, t *testing.T, c *xdsforge.Client, name string) {
+	t.Helper()
+	for ev := range cluster.Watch(ctx, c, name) {
+		if ev.Err == nil {
+			return
+		}
+	}
+	t.Errorf("%s never arrives", name)
+}
+
 // A daemon that starts with a file that it cannot read says so, and does not say that the resources of the file do not exist.
 // With a state directory, it serves the last valid version.
 func TestStartWithAnUnreadableFile(t *testing.T) {
@@ -86,15 +98,7 @@ func TestStartWithAnUnreadableFile(t *testing.T) {
 			t.Errorf("a resource of the file: %v; want an error that does not say that it does not exist", err)
 		}
 		write(t, dir, "b.yaml", clusterYAML("shop", "ROUND_ROBIN")+"---\n"+clusterYAML("shop2", "ROUND_ROBIN"))
-		exists := false
-		for ev := range cluster.Watch(ctx, c, "shop2") {
-			if exists = ev.Err == nil; exists {
-				break
-			}
-		}
-		if !exists {
-			t.Error("a new resource of another file never arrives")
-		}
+		awaitCluster(ctx, t, c, "shop2")
 	})
 	t.Run("with a state directory", func(t *testing.T) {
 		d := start(t, dir, "-state-dir", state) //nolint:contextcheck // likewise
@@ -102,9 +106,7 @@ func TestStartWithAnUnreadableFile(t *testing.T) {
 		d.untilReady(t, http.StatusOK)
 		c := d.client(t)
 		for _, name := range []string{"checkout", "shop", "shop2"} {
-			if _, err := cluster.Get(ctx, c, name); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			awaitCluster(ctx, t, c, name)
 		}
 	})
 	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {

@@ -86,7 +86,7 @@ func start(t *testing.T, args ...string) *daemon {
 	d := &daemon{lines: make(chan string, 1000)}
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(ctx, append(args, "-listen", "127.0.0.1:0", "-http", "127.0.0.1:0"), out, stderr)
+		done <- Run(ctx, append([]string{"-listen", "127.0.0.1:0", "-http", "127.0.0.1:0"}, args...), out, stderr) // args may have others
 		_ = errors.Join(out.Close(), stderr.Close())
 	}()
 	printed := make(chan struct{})
