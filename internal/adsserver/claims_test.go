@@ -133,7 +133,8 @@ func TestReconnectionWithALargeStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range r.GetResources() {
-			if received++; x.GetName() != changed.Name {
+			received++
+			if x.GetName() != changed.Name {
 				t.Fatalf("the client receives %s again, which has not changed", x.GetName())
 			}
 		}

@@ -57,13 +57,16 @@ func TestOthersDoNotWaitForALargeRequest(t *testing.T) {
 			}
 			parts, got := 0, false
 			c.between = func() {
-				if parts++; parts == 2 {
+				parts++
+				if parts == 2 {
 					commit(t, m, new(source.Tx).Put(put(endpointURL, "a", "1")))
 					got = victim.next("") && victim.of(endpointURL).has["a"] == "a=1"
 				}
 			}
 			if strings.HasSuffix(name, "response") {
-				_, err = st.Next(t.Context())
+				if _, err := st.Next(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			} else if test.work == nil {
 				st.Close(ErrClosed)
 			} else if err := st.Request(encoded(t, test.work)); err != nil {

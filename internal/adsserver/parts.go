@@ -149,7 +149,8 @@ func (s *substream) leaveMembers(pause func() error) error {
 			if p := s.find(l.members[left]); p != nil {
 				s.leaveMember(p)
 			}
-			if n++; n%s.stream.core.part == 0 {
+			n++
+			if n%s.stream.core.part == 0 {
 				s.subs.compact()
 				if err := pause(); err != nil {
 					return err

@@ -2,6 +2,7 @@ package adsserver
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/xdsforge/xdsforge/framework/source"
 )
@@ -73,8 +74,8 @@ func (s *substream) sweep(before []*entry) error {
 	if err != nil {
 		return err
 	}
-	for i := len(s.lists) - 1; i >= 0; i-- {
-		if l := s.lists[i]; !l.named {
+	for _, l := range slices.Backward(s.lists) {
+		if !l.named {
 			s.dropList(l) // moves one that was visited
 		} else {
 			l.named = false

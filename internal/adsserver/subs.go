@@ -30,7 +30,7 @@ const chunkSize = 256
 func (l *subs) chunkOf(id uint64) int {
 	low, high := 0, len(l.chunks)
 	for low < high {
-		mid := int(uint(low+high) >> 1) //nolint:gosec // not negative
+		mid := int(uint(low+high) >> 1)
 		if c := l.chunks[mid]; c[len(c)-1].id < id {
 			low = mid + 1
 		} else {
@@ -44,7 +44,7 @@ func (l *subs) chunkOf(id uint64) int {
 func indexIn(c []sub, id uint64) int {
 	low, high := 0, len(c)
 	for low < high {
-		mid := int(uint(low+high) >> 1) //nolint:gosec // not negative
+		mid := int(uint(low+high) >> 1)
 		if c[mid].id < id {
 			low = mid + 1
 		} else {

@@ -268,7 +268,8 @@ func (s *substream) resolve(e *entry) {
 // known counts a subscription of which everything is known now, or that has ended. After the last one, claims
 // can be compared.
 func (s *substream) known() {
-	if s.waiting--; s.waiting == 0 && s.claims != nil {
+	s.waiting--
+	if s.waiting == 0 && s.claims != nil {
 		s.gone = true
 		s.stream.touch()
 	}

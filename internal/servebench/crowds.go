@@ -45,12 +45,12 @@ func (p *plane) served(ctx context.Context) (*grpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := serve.New(set, map[string]source.Source{"": m})
+	s, err := serve.New(set, map[string]source.Source{"": m}) //nolint:contextcheck // a server ends with Close
 	if err != nil {
 		return nil, err
 	}
 	p.publish = committer(ctx, m)
 	g := grpc.NewServer(serve.ServerOptions()...)
-	s.Register(g)
+	s.Register(g) //nolint:contextcheck // streams have contexts of their own
 	return g, nil
 }

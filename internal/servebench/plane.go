@@ -51,7 +51,7 @@ func servePlane(ctx context.Context, which, upstream string) error {
 	case "ours":
 		g, err = p.ours(ctx)
 	case "served":
-		g, err = p.served(ctx) //nolint:contextcheck // a server ends with Close
+		g, err = p.served(ctx)
 	case "relay":
 		g, err = p.relay(upstream) //nolint:contextcheck // a client ends with Close
 	default:
