@@ -86,6 +86,12 @@ func sizeInMemory(body io.ReadCloser) (int64, bool) {
 // maxAtOnce is the size of a body in memory that a connection takes at once, so that the request ends when it starts.
 const maxAtOnce = 64 << 10
 
+// isInMemory reports whether http.NewRequest made a body of bytes or of a string.
+func isInMemory(body io.ReadCloser) bool {
+	_, ok := sizeInMemory(body)
+	return ok
+}
+
 // isSentAtOnce reports whether a request has no body, or one that a connection takes at once.
 func isSentAtOnce(r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {

@@ -101,7 +101,7 @@ func (x *exchange) rewound(r *http.Request) (*http.Request, error) {
 
 // replayable returns the request whose body, if it has GetBody, can be taken away from the first attempt.
 func (x *exchange) replayable(r *http.Request) *http.Request {
-	if r.GetBody == nil || isSentAtOnce(r) {
+	if r.GetBody == nil || r.Body == nil || r.Body == http.NoBody || isInMemory(r.Body) {
 		return r
 	}
 	out := x.edit(r)
@@ -133,7 +133,7 @@ type replayedBody struct {
 
 // replayed returns a body of a request that can be taken away from the attempt that reads it.
 func (x *exchange) replayed(body io.ReadCloser, r *http.Request) io.ReadCloser {
-	if size, ok := sizeInMemory(body); ok && size <= maxAtOnce || body == nil || body == http.NoBody {
+	if body == nil || body == http.NoBody || isInMemory(body) {
 		return body
 	}
 	source, ok := body.(*checkedBody)

@@ -15,23 +15,31 @@ var errTimeout = errors.New("the time limit of the route has passed")
 // the request: it does not limit how long a body is sent. Upgraded connections have none.
 func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
 	d := x.plan.Timeout
-	if d == 0 && x.sent == nil || isUpgrade(r) {
+	if isUpgrade(r) {
+		return ctx, r
+	}
+	atOnce := isSentAtOnce(r)
+	if !atOnce && isInMemory(r.Body) {
+		ctx = x.upload.traced(ctx)
+		x.limited = *x.edit(r).WithContext(ctx)
+		r = &x.limited
+	}
+	if d == 0 && x.sent == nil {
 		return ctx, r
 	}
 	ctx, x.cancel = context.WithCancelCause(ctx)
-	out := x.edit(r)
-	x.limited = *out.WithContext(ctx) // a part, so that the copy needs no memory of its own
+	x.limited = *x.edit(r).WithContext(ctx) // a part, so that the copy needs no memory of its own
 	switch {
 	case d == 0: // the context ends a body that does not end by itself
-		return ctx, out
-	case isSentAtOnce(r):
+		return ctx, &x.limited
+	case atOnce:
 		x.limit = x.transport.limits.take(x.cancel)
 	default: // not a shared one: net/http may read the body after the request
 		x.limit = &timeLimit{cancel: x.cancel, cause: errTimeout}
 		x.upload.route = x.limit
 	}
 	x.limit.start(d)
-	return ctx, out
+	return ctx, &x.limited
 }
 
 // stop ends the time limits of the request.

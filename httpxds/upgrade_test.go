@@ -167,7 +167,7 @@ func TestUpgradeOverTLS(t *testing.T) {
 	rt := w.transport()
 	proxy := httptest.NewServer(proxyTo(rt))
 	t.Cleanup(proxy.Close)
-	for range 3 { // each connection is counted until its end
+	for range 3 {
 		for range 2 {
 			if body, err := get(t, rt, "http://svc/"); body != "tls HTTP/2.0" {
 				t.Errorf("%q, %v; want HTTP/2", body, err)
@@ -178,6 +178,7 @@ func TestUpgradeOverTLS(t *testing.T) {
 		if all, err := io.ReadAll(r); string(all) != " <nil>" || err != nil {
 			t.Errorf("%q, %v; want the bytes of the endpoint", all, err)
 		}
+		until(t, func() (bool, string) { return w.limit("connections").Used == 1, "the upgraded connection is still counted" })
 	}
 	body, err := get(t, rt, "http://svc/", func(r *http.Request) { // the endpoint declines
 		r.Header.Set("Connection", "Upgrade")

@@ -1,6 +1,7 @@
 package httpxds_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,27 @@ func TestSlowUpload(t *testing.T) {
 						t.Errorf("%s %q, %v; want the size of the body", resp.Status, body, err)
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestSlowUploadFromMemory expects the same for a body in memory that the endpoint reads slowly.
+func TestSlowUploadFromMemory(t *testing.T) {
+	const size = 8 << 20 // more than the buffers of a connection
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		<-time.NewTimer(time.Second).C // longer than the limits
+		n, err := io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, n, err)
+	})
+	for name, p := range eachProtocol {
+		for _, settings := range []string{
+			`timeout { nanos: 500000000 }`,
+			`timeout { } retry_policy { retry_on: "5xx" num_retries { value: 1 } per_try_timeout { nanos: 500000000 } }`,
+		} {
+			body, err := post(t, single(t, addr, settings, httpxds.WithProtocol(p)), bytes.NewReader(make([]byte, size)))
+			if body != fmt.Sprintf("%d <nil>", size) || err != nil {
+				t.Errorf("%s, %s: %q, %v; want the size of the body", name, settings, body, err)
 			}
 		}
 	}

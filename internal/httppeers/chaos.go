@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"net/http"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -114,7 +113,7 @@ func (p *proxies) phase(ctx context.Context, name string, dies bool, requests in
 	return missed, nil
 }
 
-// A result has what a client counted.
+// A result has the counts of a client.
 type result struct {
 	Sent, Lost int
 	Why        map[string]int
@@ -155,5 +154,3 @@ func (l panicLog) Write(line []byte) (int, error) {
 }
 
 func (p *proxies) log() *log.Logger { return log.New(panicLog{&p.panics}, "", 0) }
-
-var _ http.Handler = (*endpoint)(nil)

@@ -66,7 +66,9 @@ func (e *endpoint) restart(ctx context.Context, after time.Duration) {
 	})
 }
 
-// ServeHTTP implements [http.Handler]. The path says what the endpoint does.
+var _ http.Handler = (*endpoint)(nil)
+
+// ServeHTTP implements [http.Handler]. The path chooses the behavior.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/early": // the body is unread
@@ -89,7 +91,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerUpgrade responds with what the client sends until it ends its direction.
+// answerUpgrade sends the bytes of the client back when the client has ended its direction.
 func answerUpgrade(c io.Writer, rw *bufio.ReadWriter) {
 	_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n") // Flush returns the error
 	if rw.Flush() != nil {

@@ -1,4 +1,4 @@
-// Package netconn has what the connections of HTTP clients and servers have in common.
+// Package netconn has functions for the connections of HTTP clients and of servers.
 package netconn
 
 import (

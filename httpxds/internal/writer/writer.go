@@ -58,7 +58,7 @@ var (
 	_ http2 = (*response2)(nil)
 )
 
-// A response has what the writers of all versions have in common.
+// A response has the methods of the writers of all versions.
 type response struct {
 	http.ResponseWriter
 	hooks Hooks
