@@ -178,7 +178,9 @@ func TestUpgradeOverTLS(t *testing.T) {
 		if all, err := io.ReadAll(r); string(all) != " <nil>" || err != nil {
 			t.Errorf("%q, %v; want the bytes of the endpoint", all, err)
 		}
-		until(t, func() (bool, string) { return w.limit("connections").Used == 1, "the upgraded connection is still counted" })
+		until(t, func() (bool, string) {
+			return w.limit("connections").Used == 1, "the upgraded connection is still counted"
+		})
 	}
 	body, err := get(t, rt, "http://svc/", func(r *http.Request) { // the endpoint declines
 		r.Header.Set("Connection", "Upgrade")
