@@ -24,8 +24,9 @@ type content struct {
 	expires time.Time
 	ttl     time.Duration
 	err     *rpcstatus.Status
-	batch   uint64 // the last batch of the core that has it
-	due     int64  // time of the next event in timers, in ns since 1970
+	batch   uint64    // the last batch of the core that has it
+	due     int64     // time of the next event in timers, in ns since 1970
+	beat    time.Time // of the next heartbeat; only a heartbeat moves it
 
 	delta []byte // as a field of a DeltaDiscoveryResponse
 	whole []byte // as a field of a DiscoveryResponse

@@ -131,6 +131,55 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
+// Neither a source that renews the expiry nor another client, which subscribes, unsubscribes and reconnects, postpones
+// a heartbeat.
+func TestNothingPostponesHeartbeats(t *testing.T) {
+	renew := func(m *source.Memory, r source.Resource) {
+		r.Expires = time.Now().Add(time.Hour)
+		commit(t, m, new(source.Tx).Put(r))
+	}
+	for name, disturb := range map[string]func(m *source.Memory, r source.Resource, other *naive, i int){
+		"nothing":        func(*source.Memory, source.Resource, *naive, int) {},
+		"renewals":       func(m *source.Memory, r source.Resource, _ *naive, _ int) { renew(m, r) },
+		"another client": func(_ *source.Memory, _ source.Resource, other *naive, _ int) { other.connect() },
+		"a wildcard":     toggle,
+		"renewals and a wildcard": func(m *source.Memory, r source.Resource, other *naive, i int) {
+			renew(m, r)
+			toggle(m, r, other, i)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, c := newCore(t, Config{})
+			n, other := newNaive(t, c, true), newNaive(t, c, true)
+			n.change(clusterURL, []string{"one"}, nil)
+			other.change(clusterURL, []string{"one", source.Wildcard}, nil)
+			r := put(clusterURL, "one", "1")
+			r.TTL = 6 * time.Second
+			renew(m, r)
+			n.read()
+			beats := 0
+			for i := range 120 {
+				pass(500 * time.Millisecond)
+				beats += len(n.read())
+				disturb(m, r, other, i)
+				synctest.Wait()
+			}
+			if beats != 30 && beats != 29 {
+				t.Errorf("%s: %d heartbeats in a minute with a TTL of 6 s, want 30", name, beats)
+			}
+		})
+	}
+}
+
+// toggle ends and renews the other client's subscription to the wildcard.
+func toggle(_ *source.Memory, _ source.Resource, other *naive, i int) {
+	if i%2 == 0 {
+		other.change(clusterURL, nil, []string{source.Wildcard})
+	} else {
+		other.change(clusterURL, []string{source.Wildcard}, nil)
+	}
+}
+
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c := newCore(t, Config{})

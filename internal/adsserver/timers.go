@@ -49,8 +49,11 @@ func (t *timers) add(k *kind, e *entry) {
 	}
 	at := x.expires
 	if x.ttl > 0 {
-		if beat := time.Now().Add(max(x.ttl/heartbeatShare, time.Millisecond)); at.IsZero() || beat.Before(at) {
-			at = beat
+		if x.beat.IsZero() {
+			x.beat = time.Now().Add(max(x.ttl/heartbeatShare, time.Millisecond))
+		}
+		if at.IsZero() || x.beat.Before(at) {
+			at = x.beat
 		}
 	}
 	if x.due == at.UnixNano() {
@@ -97,8 +100,9 @@ func (c *Core) tick() {
 			c.release(d.kind, d.entry)
 			continue
 		}
-		if x.ttl > 0 {
+		if x.ttl > 0 && !now.Before(x.beat) {
 			d.entry.beat()
+			x.beat = time.Time{}
 		}
 		t.add(d.kind, d.entry)
 	}
