@@ -190,6 +190,31 @@ func TestMaxStaleness(t *testing.T) {
 	}
 }
 
+// A name has an error if its source does not answer within the time of WithAnswerTimeout.
+func TestAnswerTimeout(t *testing.T) {
+	for _, test := range []struct {
+		options []serve.Option
+		after   time.Duration
+	}{{nil, 10 * time.Second}, {[]serve.Option{serve.WithAnswerTimeout(time.Second)}, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, nil, test.options...)
+			b.put(b.main, "a", "one")
+			b.east.SetState(source.State{}) // it has not been filled yet
+			start, st := time.Now(), b.open("a", eastern)
+			if r, err := st.Recv(); err != nil || len(r.GetResources()) != 1 || time.Since(start) != 0 {
+				t.Fatalf("after %v: %v, %v; want a at once", time.Since(start), r, err)
+			}
+			r, err := st.Recv()
+			if err != nil || len(r.GetResourceErrors()) != 1 || time.Since(start) != test.after {
+				t.Fatalf("after %v: %v, %v; want an error after %v", time.Since(start), r, err, test.after)
+			}
+			if got := r.GetResourceErrors()[0]; got.GetResourceName().GetName() != eastern || codes.Code(got.GetErrorDetail().GetCode()) != codes.Unavailable {
+				t.Errorf("the error is %v, want UNAVAILABLE of %s", got, eastern)
+			}
+		})
+	}
+}
+
 // A source that recovers in time ends nothing.
 func TestStalenessEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,6 +22,7 @@ type settings struct {
 	views       map[string]source.Source
 	staleness   time.Duration
 	coalesce    time.Duration
+	answer      time.Duration // 0: the default
 	stateDir    string // "": none
 	stateKey    []byte
 	load        func(LoadReport)
@@ -94,6 +95,23 @@ func WithMaxStaleness(d time.Duration) Option {
 			return fmt.Errorf("WithMaxStaleness = %v; must be above zero", d)
 		}
 		s.staleness = d
+		return nil
+	}
+}
+
+// defaultAnswerTimeout is the default of [WithAnswerTimeout].
+const defaultAnswerTimeout = 10 * time.Second
+
+// WithAnswerTimeout sets the time after which a name gets an error, UNAVAILABLE (xRFC TP3), if its source has not
+// answered, for example because it has not been up yet. In state of the world, the listeners and clusters of other
+// sources wait for the answers to all names. They wait no longer for such a name then, unless the client has resources of an earlier
+// stream: a response without one would delete it. The default is 10 s.
+func WithAnswerTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		if d <= 0 {
+			return fmt.Errorf("WithAnswerTimeout = %v; must be above zero", d)
+		}
+		s.answer = d
 		return nil
 	}
 }

@@ -182,8 +182,9 @@ func TestMisuse(t *testing.T) {
 		"Limits.Names = -1": func() (*serve.Server, error) {
 			return serve.New(types(t), memory, serve.WithLimits(serve.Limits{Names: -1}))
 		},
-		"WithMaxStaleness = 0s": func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithMaxStaleness(0)) },
-		`WithStateDir = ""`:     func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithStateDir("", nil)) },
+		"WithAnswerTimeout = 0s": func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithAnswerTimeout(0)) },
+		"WithMaxStaleness = 0s":  func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithMaxStaleness(0)) },
+		`WithStateDir = ""`:      func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithStateDir("", nil)) },
 		"key = 5 bytes": func() (*serve.Server, error) {
 			return serve.New(types(t), memory, serve.WithStateDir(t.TempDir(), []byte("short")))
 		},

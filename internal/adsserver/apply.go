@@ -146,6 +146,7 @@ func (c *Core) show(e *entry, x *content) {
 	switch {
 	case x != nil:
 		c.forget(e)
+		e.failure = nil
 	case e.content != nil:
 		c.keep(e)
 	}
@@ -168,6 +169,7 @@ func (c *Core) complete(f *feed, k *kind, name string) {
 		return
 	}
 	l.complete = true
+	c.drop(&l.asked)
 	for s, p := range l.streams {
 		s.learned(p)
 	}
@@ -176,6 +178,7 @@ func (c *Core) complete(f *feed, k *kind, name string) {
 // learn records that everything about a name is known.
 func (c *Core) learn(e *entry) {
 	e.known = true
+	c.answered(e)
 	for _, s := range e.users {
 		s.resolve(e)
 		s.note(e)

@@ -32,6 +32,10 @@ type Config struct {
 	// Coalesce is the least time between two rounds of responses that changes of resources cause. The first
 	// change after a pause is sent at once. Answers to requests do not wait. Zero sends each change at once.
 	Coalesce time.Duration
+	// AnswerTimeout is the time after which a name gets an error if its source has not answered. A complete type waits
+	// for the answers to all names in state of the world, and no longer for this one then, unless the client has
+	// resources of an earlier stream. Zero waits for ever.
+	AnswerTimeout time.Duration
 	// EndOnDown ends all streams when Source is down. Otherwise they are served further.
 	EndOnDown bool
 	// Changed, if not nil, is called after each event that may interest an observer: requests,

@@ -46,6 +46,7 @@ type Core struct {
 	versionText string             // "" after a change
 	expired     int                // feeds that are too old
 	rounds      rounds
+	unanswered  unanswered
 	kept        list.List // of the entries with kept contents, the oldest first
 	keptBytes   int
 }
@@ -125,6 +126,7 @@ func (c *Core) Close() error {
 	c.closed = true
 	c.end(ErrClosed)
 	c.timers.stop()
+	c.unanswered.stop()
 	c.rounds.stop()
 	for _, f := range c.feeds {
 		f.stopExpiry()

@@ -88,7 +88,7 @@ func (s *substream) changes() (batch []*content) {
 		if p == nil {
 			continue
 		}
-		x := e.content
+		x := p.shows()
 		switch {
 		case x == nil:
 			rest = append(rest, e)
@@ -126,7 +126,7 @@ func (s *substream) removals() (names []string) {
 	ended := false
 	for _, e := range s.dirty {
 		p := s.find(e)
-		if p == nil || e.content != nil {
+		if p == nil || p.shows() != nil {
 			continue
 		}
 		missing := p.flags.has(byName) && e.known && (!p.flags.has(absent) || p.flags.has(resend))

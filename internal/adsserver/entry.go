@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"container/list"
 	"slices"
 	"strings"
 
@@ -26,14 +27,16 @@ type entry struct {
 	id         uint64 // later entries have greater ids
 	feed       *feed  // nil: no source has it
 	collection *collection
-	place      int          // in the members of its collection
-	content    *content     // nil: there is no resource
-	kept       *keptContent // nil: no client needs an earlier content
-	was        string       // name of the last content, if the entry is an alias
-	known      bool         // the source has reported everything about the name
-	explicit   int          // streams that subscribe to the name itself
-	aliases    int          // entries for aliases of the resource
-	users      []*substream // each once
+	place      int           // in the members of its collection
+	content    *content      // nil: there is no resource
+	kept       *keptContent  // nil: no client needs an earlier content
+	asked      *list.Element // in the queue of unanswered; nil: it is not there
+	failure    *content      // the error of a name that its source has not answered in time; nil: there is none
+	was        string        // name of the last content, if the entry is an alias
+	known      bool          // the source has reported everything about the name
+	explicit   int           // streams that subscribe to the name itself
+	aliases    int           // entries for aliases of the resource
+	users      []*substream  // each once
 }
 
 // A collection is the directory of an entry: a glob or the wildcard. It exists as long as it has
@@ -45,6 +48,7 @@ type collection struct {
 	streams  map[*substream]*listSub
 	leaving  []*substream // have unsubscribed, and may still have members
 	complete bool
+	asked    *list.Element // as of an entry
 }
 
 // addUser adds a substream, and returns its place.
@@ -148,6 +152,13 @@ func (c *Core) collectionOf(k *kind, name string, f *feed) *collection {
 		k.collections[name] = l
 	}
 	return l
+}
+
+// abandon ends the interest in a name that no stream subscribes to any longer.
+func (c *Core) abandon(k *kind, e *entry) {
+	e.feed.want(k, e.name, drop)
+	e.known = e.feed == nil
+	c.answered(e)
 }
 
 // release forgets an entry that nobody needs.

@@ -178,6 +178,7 @@ func (s *substream) forgetLists() {
 		l.leaving = slices.DeleteFunc(l.leaving, func(o *substream) bool { return o == s })
 		if len(l.streams)+len(l.leaving) == 0 {
 			l.feed.want(s.kind, l.name, drop)
+			s.stream.core.drop(&l.asked)
 		}
 		s.stream.core.dropCollection(s.kind, l)
 	}

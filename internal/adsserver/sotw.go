@@ -146,7 +146,7 @@ func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 	batch = s.stream.core.newBatch()
 	ended, gone := false, false
 	for p := range s.subs.all() {
-		x := p.entry.content
+		x := p.shows()
 		p.flags &^= resend
 		if k := p.entry.kept; keep && x == nil && k != nil && p.stamp != 0 {
 			x, gone = k.content, true
@@ -166,7 +166,7 @@ func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 		s.subs.compact()
 	}
 	for _, l := range s.lists {
-		l.told = true
+		l.told = l.list.complete
 	}
 	s.dirty, s.beats = shrink(s.dirty), nil
 	s.puts, s.gone = false, gone

@@ -212,6 +212,7 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 	if st.delta {
 		err = s.deltaRequest(r, first)
 	} else {
+		s.returning = s.returning || first && len(r.version) > 0
 		err = s.sotwRequest(r)
 	}
 	if err == nil {

@@ -3,6 +3,8 @@ package adsserver
 import (
 	"cmp"
 	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/source"
 )
 
 // A substream is the state of one type on a stream.
@@ -10,26 +12,27 @@ type substream struct {
 	stream *Stream
 	kind   *kind
 
-	subs     subs
-	adds     []sub                   // to be merged into subs
-	lists    []*listSub              // subscribed collections
-	dirty    []*entry                // that may have something to send, in any order
-	beats    []*entry                // with a heartbeat to send
-	owed     []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
-	waiting  int                     // subscriptions of which not everything is known
-	puts     bool                    // dirty may have an entry with content
-	encoding uint64                  // state of the world: id of the next subscription whose content is to be encoded
-	encoded  uint64                  // stamp of the last content when all were encoded
-	asked    []*entry                // state of the world: names of the last request
-	joining  []joining               // collections whose members are still to be added
-	leaving  []*collection           // collections whose members are still to be dropped
-	gone     bool                    // dirty may have an entry without content, or a list is not answered
-	explicit bool                    // state of the world: a request had names
-	names    uint64                  // state of the world: digest of the names of the last request
-	claims   *claims                 // delta: versions that the client has from an earlier stream; nil if there are none
-	refused  map[string]refusalState // names without permission
-	untold   []string                // names in refused of which the client was not told, and pardoned ones
-	pardons  int                     // pardoned names in untold
+	subs      subs
+	adds      []sub                   // to be merged into subs
+	lists     []*listSub              // subscribed collections
+	dirty     []*entry                // that may have something to send, in any order
+	beats     []*entry                // with a heartbeat to send
+	owed      []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
+	waiting   int                     // subscriptions of which not everything is known
+	puts      bool                    // dirty may have an entry with content
+	encoding  uint64                  // state of the world: id of the next subscription whose content is to be encoded
+	encoded   uint64                  // stamp of the last content when all were encoded
+	asked     []*entry                // state of the world: names of the last request
+	joining   []joining               // collections whose members are still to be added
+	leaving   []*collection           // collections whose members are still to be dropped
+	gone      bool                    // dirty may have an entry without content, or a list is not answered
+	explicit  bool                    // state of the world: a request had names
+	returning bool                    // state of the world: the first request had a version
+	names     uint64                  // state of the world: digest of the names of the last request
+	claims    *claims                 // delta: versions that the client has from an earlier stream; nil if there are none
+	refused   map[string]refusalState // names without permission
+	untold    []string                // names in refused of which the client was not told, and pardoned ones
+	pardons   int                     // pardoned names in untold
 
 	behind   int64      // since when the client lacks the newest resources, in ns since 1970; 0: it has them
 	version  string     // of the last response
@@ -77,7 +80,7 @@ func (s *substream) note(e *entry) {
 		return // it is leaving
 	}
 	s.lag()
-	if e.content != nil {
+	if e.content != nil || e.failure != nil {
 		s.puts = true
 	} else {
 		s.gone = true
@@ -152,8 +155,11 @@ func (s *substream) extend(p *sub, f flags) {
 		e.explicit++
 		if e.explicit == 1 {
 			e.feed.want(s.kind, e.name, add)
+			if !e.known && e.asked == nil {
+				e.asked = s.stream.core.ask(&question{kind: s.kind, entry: e})
+			}
 		}
-		if !e.known {
+		if !e.known && (e.failure == nil || !s.replaces() || s.patient()) {
 			p.flags |= waits
 			s.waiting++
 		}
@@ -163,7 +169,7 @@ func (s *substream) extend(p *sub, f flags) {
 		}
 	}
 	p.flags |= f
-	if e.content != nil || e.known {
+	if p.shows() != nil || e.known {
 		s.note(e)
 	}
 }
@@ -227,6 +233,9 @@ func (s *substream) subscribe(name string, f flags) *entry {
 	if len(l.streams) == 0 {
 		l.complete = l.feed == nil
 		l.feed.want(k, name, add)
+		if !l.complete && l.asked == nil && name != source.Wildcard { // a response without it would say that nothing exists
+			l.asked = c.ask(&question{kind: k, list: l})
+		}
 	}
 	p := &listSub{list: l, place: len(s.lists), waits: !l.complete, named: f.has(named), late: s.claims != nil && s.claims.disclaims}
 	l.streams[s] = p
@@ -277,10 +286,11 @@ func (s *substream) known() {
 
 // learned records that everything about a collection is known.
 func (s *substream) learned(p *listSub) {
+	s.gone = true
+	s.stream.touch()
 	if p.waits {
-		p.waits, s.gone = false, true
+		p.waits = false
 		s.known()
-		s.stream.touch()
 	}
 	if len(s.dirty) > 0 {
 		s.puts = true // a state-of-the-world response may have waited
@@ -310,8 +320,7 @@ func (s *substream) dropName(p *sub) {
 	s.stream.count(-1, e.name)
 	e.explicit--
 	if e.explicit == 0 {
-		e.feed.want(s.kind, e.name, drop)
-		e.known = e.feed == nil
+		s.stream.core.abandon(s.kind, e)
 	}
 	if p.flags.has(waits) {
 		s.known()
@@ -365,8 +374,7 @@ func (s *substream) leave() {
 		if p.flags.has(byName) {
 			e.explicit--
 			if e.explicit == 0 {
-				e.feed.want(s.kind, e.name, drop)
-				e.known = e.feed == nil
+				s.stream.core.abandon(s.kind, e)
 			}
 		}
 		s.drop(p)

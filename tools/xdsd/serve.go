@@ -33,6 +33,7 @@ type serveFlags struct {
 	authorities                   authorityFlag
 	hosts, peers                  listFlag
 	staleness, drain, coalesce    time.Duration
+	answer                        time.Duration
 	load                          time.Duration
 	check, strict                 bool
 }
@@ -84,6 +85,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.StringVar(&f.permissions, "permissions", "", "restrict clients to types and authorities by this JSON `file`")
 	s.StringVar(&f.stateDir, "state-dir", "", "keep the resources in this `directory`, to start while the sources cannot be reached")
 	s.StringVar(&f.stateKey, "state-key", "", "encrypt -state-dir with the content of this `file`, at least 16 random bytes; without it, secrets are not kept")
+	s.DurationVar(&f.answer, "answer-timeout", 10*time.Second, "give a name an error if its source does not answer for this `time`")
 	s.DurationVar(&f.staleness, "max-staleness", 0, "end streams if a source is stale for longer than this `time`; 0 serves for ever")
 	s.DurationVar(&f.coalesce, "coalesce", 0, "send changes to each client at most once in this `time`; 0 sends each at once")
 	s.DurationVar(&f.load, "load", 0, "serve the load reporting service (LRS), whose clients report at this `interval`, and report the sums to the control plane of -upstream; 0 does not serve it")
@@ -249,7 +251,7 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, d *dri
 
 // options returns the options of the ADS server.
 func (f *serveFlags) options(a *app, origins []*origin) ([]serve.Option, error) {
-	options := []serve.Option{serve.WithLogger(a.logger())}
+	options := []serve.Option{serve.WithLogger(a.logger()), serve.WithAnswerTimeout(f.answer)}
 	if f.stateDir != "" {
 		options = append(options, serve.WithStateDir(filepath.Join(f.stateDir, "serve"), f.stateSecret))
 	}
