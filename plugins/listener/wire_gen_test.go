@@ -310,6 +310,9 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path,
 	if dc.Types.Profile() != resource.Envoy && len(m.GetOriginalIpDetectionExtensions()) > 0 {
 		v.Add(p.Field("original_ip_detection_extensions"), nil, "must not be set (A41)")
 	}
+	if x := m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(); x != nil && x.AsDuration() < 0 {
+		v.Add(p.Field("common_http_protocol_options.max_stream_duration"), x.AsDuration(), "must be at least 0s (A31)")
+	}
 	if dc.Types.Profile() != resource.Envoy {
 		var seen convert.Set[string]
 		for i, x := range m.GetHttpFilters() {

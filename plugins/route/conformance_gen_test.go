@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "1c659a292ceb5ada",
+		Sum:        "2063acf3a2e139ac",
 	})
 }

@@ -10,6 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -117,7 +118,7 @@ func (d httpDecoder) route(p *resource.Path, out *HTTPRoute, m *routev3.Route) {
 		out.Rewrite = d.rewrite(&q, a.Route)
 		out.Timeout = defaultTimeout
 		if t := a.Route.GetTimeout(); t != nil {
-			out.Timeout = convert.Duration(q.Field("timeout"), t, d.v)
+			out.Timeout = d.limit(q.Field("timeout"), t)
 		}
 		out.Retry = d.retry(q.Field("retry_policy"), a.Route.GetRetryPolicy())
 		for i, c := range a.Route.GetWeightedClusters().GetClusters() {
@@ -282,6 +283,15 @@ func (d httpDecoder) direct(p resource.Path, m *routev3.DirectResponseAction) *D
 	}
 	if len(out.Body) > maxDirectBody {
 		d.v.Add(p.Field("body"), len(out.Body), "must have at most 4096 bytes")
+	}
+	return out
+}
+
+// limit reads a time limit.
+func (d httpDecoder) limit(p resource.Path, m *durationpb.Duration) time.Duration {
+	out := convert.Duration(p, m, d.v)
+	if out < 0 {
+		d.v.Add(p, out, "must be a duration of at least 0s")
 	}
 	return out
 }

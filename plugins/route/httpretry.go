@@ -75,7 +75,7 @@ func (d httpDecoder) retry(p resource.Path, m *routev3.RetryPolicy) *HTTPRetry {
 		out.Max = n.GetValue()
 	}
 	if t := m.GetPerTryTimeout(); t != nil {
-		out.PerTry = convert.Duration(p.Field("per_try_timeout"), t, d.v)
+		out.PerTry = d.limit(p.Field("per_try_timeout"), t)
 	}
 	for i, h := range m.GetRetriableHeaders() {
 		out.Headers = append(out.Headers, convert.Header(d.dc, p.Item("retriable_headers", i), h, d.v))

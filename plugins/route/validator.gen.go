@@ -76,6 +76,12 @@ func validateRoute(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v
 			v.Add(p.Field("route.cluster"), x, "must not be \"\"")
 		}
 	}
+	if x := m.GetRoute().GetMaxStreamDuration().GetMaxStreamDuration(); x != nil && x.AsDuration() < 0 {
+		v.Add(p.Field("route.max_stream_duration.max_stream_duration"), x.AsDuration(), "must be at least 0s (A31)")
+	}
+	if x := m.GetRoute().GetMaxStreamDuration().GetGrpcTimeoutHeaderMax(); x != nil && x.AsDuration() < 0 {
+		v.Add(p.Field("route.max_stream_duration.grpc_timeout_header_max"), x.AsDuration(), "must be at least 0s (A31)")
+	}
 }
 
 // validateRetryPolicy checks the rules about one RetryPolicy.

@@ -148,7 +148,7 @@ func address(host string, port uint32) *corev3.Address {
 }
 
 func TestAddresses(t *testing.T) {
-	for _, host := range []string{"10.0.0.1", "::1", "fe80::1%eth0", "example.com", "", "a-very-long-name-that-does-not-fit-into-the-buffer.of-sixty-four-bytes.example.com"} {
+	for _, host := range []string{"10.0.0.1", "::1", "fe80::1%eth0", "example.com", "a-very-long-name-that-does-not-fit-into-the-buffer.of-sixty-four-bytes.example.com"} {
 		v := new(resource.Violations)
 		if got, want := convert.HostPort(new(resource.DecodeContext), at(), address(host, 65535), v), net.JoinHostPort(host, "65535"); got != want || said(v) != "" {
 			t.Errorf("HostPort(%q) = %q, %q; want %q", host, got, said(v), want)

@@ -44,7 +44,7 @@ func PerMillion[F Fraction](p resource.Path, f F, v *resource.Violations) uint32
 }
 
 // HostPort returns the host and port of a socket address in the form of net.Dial. The host may be
-// an IP address or a name: existing clients accept any. A named port and a port above 65535 are
+// an IP address or a name, not an empty one, and without brackets: existing clients accept any other. A named port and a port above 65535 are
 // violations. So is an address of another kind, except in profile Envoy, where the result is "".
 func HostPort(dc *resource.DecodeContext, p resource.Path, a *corev3.Address, v *resource.Violations) string {
 	if a == nil {
@@ -142,7 +142,12 @@ func socketOf(a *corev3.Address) Socket {
 }
 
 // valid reports whether the socket can be used.
-func (s Socket) valid() bool { return s.Kind == HostAndPort && s.Port <= 65535 }
+func (s Socket) valid() bool { return s.Kind == HostAndPort && s.Port <= 65535 && s.named() }
+
+// named reports whether the socket has a host. Brackets belong to the form with a port, and are no part of an address.
+func (s Socket) named() bool {
+	return s.Text != "" && s.Text[0] != '[' && s.Text[len(s.Text)-1] != ']'
+}
 
 // rejectUnlessOther is reject, but accepts addresses that are not sockets in profile Envoy: Envoy
 // connects to pipes and to its internal listeners.
@@ -161,7 +166,12 @@ func (s Socket) reject(p resource.Path, v *resource.Violations) {
 	case NamedPort:
 		v.Add(p.Field("socket_address.named_port"), s.Text, "must not be set; a port is a number")
 	default:
-		v.Add(p.Field("socket_address.port_value"), s.Port, "must be at most 65535")
+		if !s.named() {
+			v.Add(p.Field("socket_address.address"), s.Text, "must be an IP address or a name, without brackets")
+		}
+		if s.Port > 65535 {
+			v.Add(p.Field("socket_address.port_value"), s.Port, "must be at most 65535")
+		}
 	}
 }
 

@@ -156,7 +156,7 @@ func TestAddressesAndViews(t *testing.T) {
 	}
 	p := (*resource.Path)(nil).Field("a")
 	dc := newContext(t)
-	for _, host := range []string{"", "h", "h.example", "10.0.0.1", "::1", "fe80::1%eth0", "h%1", strings.Repeat("a", 300)} {
+	for _, host := range []string{"h", "h.example", "10.0.0.1", "::1", "fe80::1%eth0", "h%1", strings.Repeat("a", 300)} {
 		for _, port := range []uint32{0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 1001, 9090, 9999, 10000, 10001, 65534, 65535} {
 			var v resource.Violations
 			want := net.JoinHostPort(host, strconv.Itoa(int(port)))
@@ -181,6 +181,8 @@ func TestAddressesAndViews(t *testing.T) {
 		{socket("1.2.3.4", 80), Socket{HostAndPort, "1.2.3.4", 80}, "1.2.3.4:80", "1.2.3.4:80"},
 		{socket("h", 80), Socket{HostAndPort, "h", 80}, "h:80", `!a.socket_address.address = "h"; must be an IP address`},
 		{socket("1.2.3.4", 65536), Socket{HostAndPort, "1.2.3.4", 65536}, "!a.socket_address.port_value = 65536; must be at most 65535", ""},
+		{socket("", 1), Socket{HostAndPort, "", 1}, `!a.socket_address.address = ""; must be an IP address or a name, without brackets`, ""},
+		{socket("[::1]", 1), Socket{HostAndPort, "[::1]", 1}, `!a.socket_address.address = "[::1]"; must be an IP address or a name, without brackets`, ""},
 		{named, Socket{Kind: NamedPort, Text: "http"}, `!a.socket_address.named_port = "http"; must not be set; a port is a number`, ""},
 		{&corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{}}}, Socket{Kind: OtherSocket}, "!a; must have a socket_address", ""},
 	} {

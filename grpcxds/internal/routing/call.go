@@ -167,9 +167,10 @@ func (h *headers) get(ctx context.Context) route.Metadata {
 // Unary implements [grpc.UnaryClientInterceptor].
 func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) (err error) {
 	ctx, x, err := c.begin(ctx, method, &unaryDesc, cc, opts)
+	native := x.native()
 	if err == nil && x.chain.Messages() {
 		return c.filterUnary(ctx, x, req, reply, opts, func(ctx context.Context, req, reply any, opts []grpc.CallOption) error {
-			return invoker(ctx, method, req, reply, cc, opts...)
+			return native.status(invoker(ctx, method, req, reply, cc, opts...))
 		})
 	}
 	defer func() { x.end(err) }() //nolint:contextcheck // recording metrics does not wait
@@ -182,7 +183,7 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 	ctx = c.checkOrder(ctx)
 	opts = withOptions(opts, x.filters.Options())
 	if x.tries == nil {
-		return invoker(ctx, method, req, reply, cc, opts...)
+		return native.status(invoker(ctx, method, req, reply, cc, opts...))
 	}
 	return unary(x.tries, ctx, opts, func(ctx context.Context, opts []grpc.CallOption) error {
 		return invoker(ctx, method, req, reply, cc, opts...)
@@ -200,9 +201,11 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 		x.end(err) //nolint:contextcheck // recording metrics does not wait
 		return nil, err
 	}
+	native := x.native()
 	if x.chain.Messages() {
 		return c.filterStream(ctx, x, desc, cc, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
-			return streamer(ctx, desc, cc, method, opts...)
+			s, err := streamer(ctx, desc, cc, method, opts...)
+			return native.wrap(s, err)
 		})
 	}
 	ctx = c.checkOrder(ctx)
@@ -213,7 +216,7 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 		if err != nil {
 			e.end(err) //nolint:contextcheck // another interceptor may have failed
 		}
-		return s, err
+		return native.wrap(s, err)
 	}
 	return newReplay(ctx, x.tries, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
 		return streamer(ctx, desc, cc, method, opts...)

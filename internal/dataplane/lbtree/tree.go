@@ -81,6 +81,14 @@ type Endpoint struct {
 	Hostname string
 }
 
+// Address returns the address that LB policies distinguish endpoints by, the first one. It is "" if there is none.
+func (e *Endpoint) Address() string {
+	if len(e.Addresses) == 0 {
+		return ""
+	}
+	return e.Addresses[0].Addr
+}
+
 // Key identifies the endpoint by the set of its addresses (A61).
 func (e *Endpoint) Key() string {
 	if len(e.Addresses) == 1 {

@@ -6,6 +6,7 @@ package outlier
 import (
 	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -246,10 +247,17 @@ func (m *Machine) byFailurePercentage(order []*Endpoint, o origin, now time.Time
 		return
 	}
 	for _, e := range candidates {
-		if (1-o.counts(e).successRate())*100 > float64(c.Threshold) {
+		if n := o.counts(e); exceeds(n.failures, n.volume(), c.Threshold) {
 			m.eject(e, o.method, o.enforcement, now)
 		}
 	}
+}
+
+// exceeds reports whether a part of all is more than a percentage. Numbers that are not whole would round a part of exactly the percentage.
+func exceeds(part, all uint64, percentage uint32) bool {
+	hi, lo := bits.Mul64(part, 100)
+	most, least := bits.Mul64(all, uint64(percentage))
+	return hi > most || hi == most && lo > least
 }
 
 // withVolume returns the endpoints with enough calls. An endpoint without calls has no success

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -124,6 +125,31 @@ func ThroughProxy(ctx context.Context, conn net.Conn, a *attributes.Attributes) 
 	return proxied, nil
 }
 
+// maxResponse is the limit of the headers of a proxy's responses to a CONNECT request, in bytes.
+const maxResponse = 64 << 10
+
+var errResponse = fmt.Errorf("the headers of the response; must have at most %d bytes", maxResponse)
+
+// limitedReader is a connection from which only a number of bytes can be read, until free is true.
+type limitedReader struct {
+	io.Reader
+	left int
+	free bool
+}
+
+// Read implements [io.Reader].
+func (r *limitedReader) Read(b []byte) (int, error) {
+	if r.free {
+		return r.Reader.Read(b)
+	}
+	if r.left == 0 {
+		return 0, errResponse
+	}
+	n, err := r.Reader.Read(b[:min(len(b), r.left)])
+	r.left -= n
+	return n, err
+}
+
 // connect sends a CONNECT request for the target, and waits for the response until the context is
 // done.
 func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error) {
@@ -132,8 +158,10 @@ func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error
 		defer close(ended)
 		_ = conn.SetDeadline(time.Unix(1, 0)) // ends reading and writing
 	})
-	r := bufio.NewReader(conn)
+	limited := &limitedReader{Reader: conn, left: maxResponse}
+	r := bufio.NewReader(limited)
 	status, err := exchange(conn, r, target)
+	limited.free = true
 	if !stop() {
 		<-ended
 		return nil, ctx.Err()
@@ -141,6 +169,8 @@ func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error
 	switch {
 	case err != nil && ctx.Err() != nil: // gRPC closed the connection before the function above ran
 		return nil, ctx.Err()
+	case err != nil && limited.left == 0:
+		return nil, errResponse
 	case err != nil:
 		return nil, err
 	case status != http.StatusOK:
@@ -160,11 +190,16 @@ func exchange(conn net.Conn, r *bufio.Reader, target string) (status int, err er
 	if err := request.Write(conn); err != nil {
 		return 0, err
 	}
-	response, err := http.ReadResponse(r, request)
-	if err != nil {
-		return 0, err
+	for {
+		response, err := http.ReadResponse(r, request)
+		if err != nil {
+			return 0, err
+		}
+		// The body of a final response is the connection, or ends with it. Interim responses precede it (RFC 9110 section 15.2).
+		if s := response.StatusCode; s < 100 || s >= 200 || s == http.StatusSwitchingProtocols {
+			return s, nil
+		}
 	}
-	return response.StatusCode, nil // its body is the connection, or ends with it
 }
 
 // readAhead is a connection with bytes that were already read.

@@ -215,7 +215,7 @@ func (c *leafCluster) countAll(plain map[endpoint.LocalityID]*account, prioritie
 	for l := range all(priorities) {
 		for i := range l.Endpoints {
 			e := l.Endpoints[i]
-			a := c.account(e, plain[l.ID], c.conn.account(e.Addresses[0].Addr))
+			a := c.account(e, plain[l.ID], c.conn.account(e.Address()))
 			for _, addr := range e.Addresses {
 				accounts[addr.Addr] = a
 			}
@@ -236,7 +236,7 @@ func (c *leafCluster) countChanged(plain map[endpoint.LocalityID]*account, chang
 	}
 	for i := range changed.added {
 		e := &changed.added[i]
-		a := c.account(e.Endpoint, plain[e.locality], c.conn.account(e.Addresses[0].Addr))
+		a := c.account(e.Endpoint, plain[e.locality], c.conn.account(e.Address()))
 		for _, addr := range e.Addresses {
 			accounts[addr.Addr] = a
 		}

@@ -66,7 +66,8 @@ func (*clusterConn) use(a *lbtree.Affinity, h *host) {
 	}
 }
 
-// find returns a ready subchannel to the endpoint of a session, or nil. wait says that there may soon be one.
+// find returns a ready subchannel to the endpoint of a session, or nil. wait says that there may soon be one. A session leaves an
+// endpoint that outlier detection ejects, because Envoy considers it unhealthy then.
 func (c *clusterConn) find(a *lbtree.Affinity) (sc *subConn, wait bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,6 +90,7 @@ func (c *clusterConn) find(a *lbtree.Affinity) (sc *subConn, wait bool) {
 			if absent == "" {
 				absent = addr
 			}
+		case best.outlier:
 		case best.now == connectivity.Ready:
 			c.use(a, h)
 			return best, false

@@ -386,3 +386,29 @@ func TestSessionPickDoesNotAllocate(t *testing.T) {
 		}
 	}, "a", "b")
 }
+
+// A session leaves an endpoint that outlier detection ejects, as in Envoy, and stays on the next one.
+func TestSessionsLeaveEjectedEndpoints(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		a := &lbtree.Affinity{Addresses: []string{"a"}}
+		s.pick(a) // the first call starts the sessions
+		if got := s.pick(a); got != "a" {
+			t.Fatalf("the call goes to %s; want a", got)
+		}
+		for _, ejected := range []bool{true, false} {
+			s.loop.Do(func() {
+				s.cluster.conn.mu.Lock()
+				sc := s.cluster.conn.addresses["a"].best()
+				s.cluster.conn.mu.Unlock()
+				sc.eject(ejected)
+			})
+			got := map[string]int{}
+			for range 20 {
+				got[s.pick(a)]++
+			}
+			if ejected && got["a"] > 0 || !ejected && got["a"] != 20 {
+				t.Errorf("ejected %t: the calls go to %v; want a only without ejection", ejected, got)
+			}
+		}
+	}, "a", "b")
+}

@@ -209,6 +209,7 @@ type subConn struct {
 	linked  bool     // to its address
 	now     connectivity.State
 	owned   bool // by sessions, and not by a policy
+	outlier bool // its endpoint is ejected, for sessions
 
 	// The loop owns the fields below.
 	// policy is the listener of the policy that owns the subchannel; nil: none does.
@@ -248,6 +249,9 @@ func (s *subConn) RegisterHealthListener(listener func(balancer.SubConnState)) {
 func (s *subConn) eject(ejected bool) {
 	if s.ejected != ejected {
 		s.ejected = ejected
+		s.conn.mu.Lock()
+		s.outlier = ejected
+		s.conn.mu.Unlock()
 		s.reportHealth()
 	}
 }

@@ -110,7 +110,7 @@ func ringKey(e *lbtree.Endpoint) string {
 	if e.HashKey != "" {
 		return e.HashKey
 	}
-	return e.Addresses[0].Addr
+	return e.Address()
 }
 
 // setIdle makes a member idle. Its connector connects it. The caller counts the state.

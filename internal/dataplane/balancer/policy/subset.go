@@ -84,12 +84,12 @@ func subset(all []lbtree.Locality, size uint32, seed uint64) []lbtree.Locality {
 		for j := range all[i].Endpoints {
 			e := all[i].Endpoints[j]
 			digest.ResetWithSeed(seed)
-			_, _ = digest.WriteString(e.Addresses[0].Addr) // cannot fail
+			_, _ = digest.WriteString(e.Address()) // cannot fail
 			candidates = append(candidates, candidate{digest.Sum64(), i, e})
 		}
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.endpoint.Addresses[0].Addr, b.endpoint.Addresses[0].Addr))
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.endpoint.Address(), b.endpoint.Address()))
 	})
 	var out []lbtree.Locality
 	at := make(map[int]int)

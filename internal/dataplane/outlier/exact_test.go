@@ -1,0 +1,34 @@
+package outlier
+
+import (
+	"testing"
+	"time"
+
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+)
+
+// An endpoint whose failures are exactly the threshold stays, and one more failure ejects it (A50).
+func TestFailurePercentageIsExact(t *testing.T) {
+	for _, volume := range []int{20, 25, 50, 100, 1000} {
+		for threshold := range 100 {
+			if threshold*volume%100 != 0 {
+				continue
+			}
+			for more := range 2 {
+				m := New(func() uint32 { return 0 })
+				now := time.Unix(1000, 0)
+				m.Configure(&cluster.OutlierDetection{
+					Interval: time.Second, BaseEjectionTime: time.Second, MaxEjectionTime: time.Second, MaxEjectionPercent: 100,
+					FailurePercentage: cluster.FailurePercentage{Threshold: uint32(threshold), Enforcement: 100, MinimumHosts: 1, RequestVolume: 1},
+				}, []string{"a"}, now)
+				failures := threshold*volume/100 + more
+				for i := range volume {
+					m.Endpoint("a").Record(i >= failures)
+				}
+				if out, _ := m.EndInterval(now.Add(2 * time.Second)); len(out) != more {
+					t.Errorf("%d of %d calls fail, threshold %d: %d endpoints are ejected; want %d", failures, volume, threshold, len(out), more)
+				}
+			}
+		}
+	}
+}
