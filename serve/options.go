@@ -23,7 +23,7 @@ type settings struct {
 	staleness   time.Duration
 	coalesce    time.Duration
 	answer      time.Duration // 0: the default
-	stateDir    string // "": none
+	stateDir    string        // "": none
 	stateKey    []byte
 	load        func(LoadReport)
 	interval    time.Duration

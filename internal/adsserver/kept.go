@@ -51,7 +51,8 @@ func (s *substream) replaces() bool { return !s.stream.delta && s.kind.Complete 
 // removed records that the client no longer has the removed resource of a subscription.
 func (s *substream) removed(p *sub) {
 	if k := p.entry.kept; k != nil && p.stamp != 0 && s.replaces() {
-		if k.holders--; k.holders == 0 {
+		k.holders--
+		if k.holders == 0 {
 			s.stream.core.forget(p.entry)
 		}
 	}
