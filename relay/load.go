@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"strings"
+	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
@@ -26,7 +27,7 @@ func (r *Relay) AddLoad(x serve.LoadReport) {
 		return
 	}
 	var summary status.Snapshot
-	if !r.routed(x.Clusters) {
+	if !r.routed(x.Clusters) && r.looks(time.Now()) {
 		var err error
 		if summary, err = r.client.Summary(x.Stream); err != nil {
 			return // the stream or the client has ended
@@ -53,6 +54,21 @@ func (r *Relay) AddLoad(x serve.LoadReport) {
 			reporter.Add(clusters)
 		}
 	}
+}
+
+// maxLooks is the limit of looks at the state of the client in a second. Only the first load of an authority needs one.
+const maxLooks = 10
+
+// looks reports whether a report may look at the state of the client. Otherwise, load of unknown authorities would cost
+// more than other load.
+func (r *Relay) looks(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.lookedSince) >= time.Second {
+		r.lookedSince, r.looked = now, 0
+	}
+	r.looked++
+	return r.looked <= maxLooks
 }
 
 // routed reports whether the servers of all clusters are known.

@@ -40,6 +40,9 @@ type Relay struct {
 	entries    map[string]*bootstrap.Server                  // the same, by key
 	loads      map[context.Context]map[string]*load.Reporter // by stream and key of the server
 	unreported uint64
+
+	lookedSince time.Time // the second of looked
+	looked      int       // looks at the state of the client by load reports
 }
 
 var _ source.Source = (*Relay)(nil)

@@ -12,7 +12,10 @@ import (
 // Bounds of the load that reporters of a store add. Load beyond a limit is not counted.
 const (
 	maxReported   = 10_000 // clusters of a reporter
-	maxLocalities = 1_000  // of a cluster, of all reporters
+	maxLocalities = 1_000  // of a cluster of a reporter
+
+	maxReportedLocalities = 100_000 // of all clusters of a reporter
+	maxRunning            = 1 << 40 // calls in progress of a locality of a reporter, so that the sum of all does not wrap
 )
 
 // A Reporter adds the load reports of another client to a store, which reports the sums. A relay has one for each
@@ -21,6 +24,8 @@ type Reporter struct {
 	store    *Store
 	clusters map[*clusterEntry]map[LocalityID]uint64 // calls in progress; nil after Close
 	closed   bool
+
+	localities int // of all clusters
 }
 
 // Reporter returns a reporter of another client. Close it when the client is gone.
@@ -66,30 +71,32 @@ func (r *Reporter) add(c *endpointv3.ClusterStats) {
 	for _, d := range c.GetDroppedRequests() {
 		category, n := text(d.GetCategory()), min(d.GetDroppedCount(), rest)
 		if _, known := o.drops[category]; known || len(o.drops) < maxCategories {
-			o.drops[category] += n
+			o.drops[category] = plus(o.drops[category], n)
 			rest -= n
 		}
 	}
 	if rest > 0 {
-		o.drops[""] += rest
+		o.drops[""] = plus(o.drops[""], rest)
 	}
 	running := r.clusters[e]
 	for _, l := range c.GetUpstreamLocalityStats() {
 		id := LocalityID{text(l.GetLocality().GetRegion()), text(l.GetLocality().GetZone()), text(l.GetLocality().GetSubZone())}
-		sum := o.localities[id]
-		if sum == nil {
-			if len(o.localities) >= maxLocalities {
+		if _, known := running[id]; !known {
+			if len(running) >= maxLocalities || r.localities >= maxReportedLocalities {
 				continue
 			}
+			r.localities++
+		}
+		sum := o.localities[id]
+		if sum == nil {
 			sum = new(load)
 			o.localities[id] = sum
 		}
-		sum.issued += l.GetTotalIssuedRequests()
-		sum.succeeded += l.GetTotalSuccessfulRequests()
-		sum.failed += l.GetTotalErrorRequests()
+		sum.merge(&load{issued: l.GetTotalIssuedRequests(), succeeded: l.GetTotalSuccessfulRequests(), failed: l.GetTotalErrorRequests()})
 		sum.metrics.addReport(l)
-		o.running[id] += l.GetTotalRequestsInProgress() - running[id]
-		running[id] = l.GetTotalRequestsInProgress()
+		n := min(l.GetTotalRequestsInProgress(), maxRunning)
+		o.running[id] += n - running[id]
+		running[id] = n
 	}
 }
 
@@ -123,7 +130,7 @@ func (o *others) offer() *others {
 		o.offered = &others{drops: make(map[string]uint64), localities: make(map[LocalityID]*load)}
 	}
 	for category, n := range o.drops {
-		o.offered.drops[category] += n
+		o.offered.drops[category] = plus(o.offered.drops[category], n)
 	}
 	for id, l := range o.localities {
 		if o.offered.localities[id] == nil {
@@ -143,10 +150,18 @@ func (o *others) reported() bool {
 
 // merge adds the load of another sum.
 func (s *load) merge(o *load) {
-	s.issued += o.issued
-	s.succeeded += o.succeeded
-	s.failed += o.failed
+	s.issued = plus(s.issued, o.issued)
+	s.succeeded = plus(s.succeeded, o.succeeded)
+	s.failed = plus(s.failed, o.failed)
 	s.metrics.add(&o.metrics)
+}
+
+// plus returns a sum, at most 2⁶⁴-1: other clients may report any numbers.
+func plus(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
 }
 
 // prefix of the names of metrics that come from named_metrics (gRFC A85).
@@ -181,7 +196,7 @@ func finite(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }
 func dropStats(stats *endpointv3.ClusterStats, byCategory map[string]uint64) {
 	for _, category := range slices.Sorted(maps.Keys(byCategory)) {
 		n := byCategory[category]
-		stats.TotalDroppedRequests += n
+		stats.TotalDroppedRequests = plus(stats.TotalDroppedRequests, n)
 		if n > 0 && category != "" {
 			stats.DroppedRequests = append(stats.DroppedRequests,
 				&endpointv3.ClusterStats_DroppedRequests{Category: category, DroppedCount: n})
@@ -193,7 +208,7 @@ func dropStats(stats *endpointv3.ClusterStats, byCategory map[string]uint64) {
 func (o *others) report(byCategory map[string]uint64, byID map[LocalityID]*load) {
 	offered := o.offer()
 	for category, n := range offered.drops {
-		byCategory[category] += n
+		byCategory[category] = plus(byCategory[category], n)
 	}
 	of := func(id LocalityID) *load {
 		if byID[id] == nil {

@@ -129,3 +129,58 @@ func TestReporterBounds(t *testing.T) {
 		t.Errorf("%d localities and %d categories are reported, want %d and at most %d", n, drops, maxLocalities, maxCategories)
 	}
 }
+
+// A reporter of absurd numbers and of many localities changes no load of others: sums do not wrap, and its localities count
+// against itself.
+func TestReporterHarmsNoOther(t *testing.T) {
+	s := NewStore(nil)
+	evil, good := s.Reporter(), s.Reporter()
+	most := func() *endpointv3.UpstreamLocalityStats {
+		return &endpointv3.UpstreamLocalityStats{
+			TotalIssuedRequests: math.MaxUint64, TotalSuccessfulRequests: math.MaxUint64, TotalErrorRequests: math.MaxUint64, TotalRequestsInProgress: math.MaxUint64,
+		}
+	}
+	many := &endpointv3.ClusterStats{ClusterName: "shop", TotalDroppedRequests: math.MaxUint64}
+	for i := range 2 * maxLocalities {
+		l := most()
+		l.Locality = &corev3.Locality{Zone: fmt.Sprint(i)}
+		many.UpstreamLocalityStats = append(many.UpstreamLocalityStats, l)
+	}
+	evil.Add([]*endpointv3.ClusterStats{many, many})
+	evil.Add(report("shop", most()))
+	good.Add(report("shop", &endpointv3.UpstreamLocalityStats{Locality: &corev3.Locality{Zone: "0"}, TotalIssuedRequests: 9, TotalRequestsInProgress: 1}))
+	good.Add(report("shop", &endpointv3.UpstreamLocalityStats{Locality: &corev3.Locality{Zone: "good"}, TotalIssuedRequests: 7}))
+	d := s.Delta(everything, time.Now())
+	if n := d.Stats[0].GetTotalDroppedRequests(); n != math.MaxUint64 {
+		t.Errorf("%d drops, want 2^64-1", n)
+	}
+	zones := make(map[string]*endpointv3.UpstreamLocalityStats)
+	for _, l := range d.Stats[0].GetUpstreamLocalityStats() {
+		zones[l.GetLocality().GetZone()] = l
+	}
+	if n := zones["0"].GetTotalIssuedRequests(); n != math.MaxUint64 {
+		t.Errorf("the sum of 2^64-1 and others is %d, want 2^64-1", n)
+	}
+	if n := zones["0"].GetTotalRequestsInProgress(); n < 1<<30 {
+		t.Errorf("%d calls in progress, want many", n)
+	}
+	if n := zones["good"].GetTotalIssuedRequests(); n != 7 {
+		t.Errorf("%d calls to the locality of another client, want 7", n)
+	}
+}
+
+// The clusters of a reporter have a limit of localities together.
+func TestReporterLocalitiesOfAllClusters(t *testing.T) {
+	s := NewStore(nil)
+	r := s.Reporter()
+	for i := range maxReportedLocalities + 100 {
+		r.Add(report(fmt.Sprint(i%200), &endpointv3.UpstreamLocalityStats{Locality: &corev3.Locality{Zone: fmt.Sprint(i / 200)}, TotalIssuedRequests: 1}))
+	}
+	n := 0
+	for _, c := range s.Delta(everything, time.Now()).Stats {
+		n += len(c.GetUpstreamLocalityStats())
+	}
+	if n != maxReportedLocalities {
+		t.Errorf("%d localities are reported, want %d", n, maxReportedLocalities)
+	}
+}

@@ -36,8 +36,10 @@ type Dir struct {
 	complete bool         // the names of all files were known at once, at some time
 	inPart   bool         // the memory has an epoch of a directory that is known in part
 
-	mu       sync.Mutex
-	problems []error
+	mu            sync.Mutex
+	problems      []error
+	rejectedSince time.Time // the minute of rejections
+	rejections    int
 }
 
 // A pending is a changed file that may still be written to.
@@ -94,10 +96,26 @@ func (d *Dir) Problems() []error {
 	return slices.Clone(d.problems)
 }
 
-// rejected logs the NACK of a client.
+// maxRejections is the limit of lines about NACKs in a minute.
+const maxRejections = 10
+
+// rejected logs the NACK of a client. Clients choose the texts, so the lines have a limit.
 func (d *Dir) rejected(r source.Rejection) {
-	d.options.Logger.Warn("a client rejected resources of files", "directory", d.path, "type", r.Type,
-		"names", printable.Text(fmt.Sprint(r.Names), printable.Quoted), "error", printable.Text(r.Text, printable.Whole))
+	d.mu.Lock()
+	now := time.Now()
+	if now.Sub(d.rejectedSince) >= time.Minute {
+		d.rejectedSince, d.rejections = now, 0
+	}
+	d.rejections++
+	n := d.rejections
+	d.mu.Unlock()
+	switch {
+	case n <= maxRejections:
+		d.options.Logger.Warn("a client rejected resources of files", "directory", d.path, "type", r.Type,
+			"names", printable.Text(fmt.Sprint(r.Names), printable.Quoted), "error", printable.Text(r.Text, printable.Whole))
+	case n == maxRejections+1:
+		d.options.Logger.Warn("further rejections are not logged", "directory", d.path, "for", time.Minute)
+	}
 }
 
 // run follows the directory until Close.
