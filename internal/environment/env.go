@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -39,6 +40,7 @@ type Env struct {
 	closed bool // the program has released its reference; a default Env never had one
 	refs   int
 	pool   *client.Pool // nil while refs is 0
+	others pools        // of clients with other types, see poolOf
 	store  *lkg.Store   // nil while refs is 0, or if there is none
 	scopes []*Scope
 	extra  []attachment // see Attach
@@ -159,7 +161,7 @@ func (e *Env) release(condition func() bool) error {
 		process.mu.Unlock()
 		return nil
 	}
-	extra, store, pool := e.extra, e.store, e.leave()
+	extra, store, pools := e.extra, e.store, e.leave()
 	e.extra, e.store = nil, nil
 	process.mu.Unlock()
 	errs := []error{e.export()}
@@ -169,7 +171,7 @@ func (e *Env) release(condition func() bool) error {
 	for _, a := range slices.Backward(extra) {
 		errs = append(errs, a.value.Close())
 	}
-	if pool != nil {
+	for _, pool := range pools {
 		errs = append(errs, pool.Close())
 	}
 	return errors.Join(errs...)
@@ -270,7 +272,7 @@ func (e *Env) enter() {
 		}
 	}
 	if e.settings.private() {
-		e.pool = e.settings.pool()
+		e.pool = e.settings.pool(e.settings.Types)
 		return
 	}
 	process.users++
@@ -280,9 +282,8 @@ func (e *Env) enter() {
 	e.pool = process.shared
 }
 
-// leave removes an Env from those in use. It returns the pool if no Env uses it any more, or nil.
-// The caller holds process.mu.
-func (e *Env) leave() *client.Pool {
+// leave removes an Env from those in use. It returns the pools that no Env uses any more. The caller holds process.mu.
+func (e *Env) leave() []*client.Pool {
 	process.open = slices.DeleteFunc(process.open, func(o *Env) bool { return o == e })
 	if process.defaults[e.key] == e {
 		delete(process.defaults, e.key)
@@ -290,12 +291,14 @@ func (e *Env) leave() *client.Pool {
 	pool := e.pool
 	e.pool = nil
 	if e.settings.private() {
-		return pool
+		all := append(slices.Collect(maps.Values(e.others)), pool)
+		e.others = nil
+		return all
 	}
 	process.users--
 	if process.users > 0 {
 		return nil
 	}
 	process.shared = nil
-	return pool
+	return []*client.Pool{pool}
 }

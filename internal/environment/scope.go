@@ -56,13 +56,33 @@ type Settings struct {
 // validated by the types of one Env, so that Envs do not share them.
 func (s *Settings) private() bool { return s.Private || s.Transport != nil || s.hasFiles() }
 
-// pool returns a new pool of connections for these settings.
-func (s *Settings) pool() *client.Pool {
+// pool returns a new pool of connections for these settings. The types validate the resources of directories.
+func (s *Settings) pool(types *resource.Set) *client.Pool {
 	if s.Transport != nil || !s.hasFiles() {
 		return client.NewPool(s.Transport)
 	}
-	scheme := sourced.Files(files.Options{Types: s.Types, Config: s.Config, Logger: s.Logger})
+	scheme := sourced.Files(files.Options{Types: types, Config: s.Config, Logger: s.Logger})
 	return client.NewPool(sourced.Transport(grpctransport.New(), scheme))
+}
+
+// pools are pools of connections by the types of the clients that use them.
+type pools map[*resource.Set]*client.Pool
+
+// poolOf returns the pool for a client with these types. Clients with other types than those of the Env read directories by
+// themselves, so that a resource has one verdict (ADR 332). The caller holds process.mu.
+func (e *Env) poolOf(types *resource.Set) *client.Pool {
+	if types == e.settings.Types || e.settings.Transport != nil || !e.settings.hasFiles() {
+		return e.pool
+	}
+	p := e.others[types]
+	if p == nil {
+		p = e.settings.pool(types)
+		if e.others == nil {
+			e.others = make(pools)
+		}
+		e.others[types] = p
+	}
+	return p
 }
 
 // hasFiles reports whether a server entry of the bootstrap is a directory.
@@ -163,7 +183,7 @@ func (e *Env) open(name string, types *resource.Set, features ...string) (*Scope
 	opts := e.settings.Client
 	opts.Store = e.store
 	opts.Features = append(slices.Clip(opts.Features), features...)
-	opts.Logger, opts.Pool, opts.Tracer, opts.Name = e.settings.Logger, e.pool, e.settings.Tracer, name
+	opts.Logger, opts.Pool, opts.Tracer, opts.Name = e.settings.Logger, e.poolOf(types), e.settings.Tracer, name
 	c, err := client.New(e.settings.Config, types, opts)
 	if err != nil {
 		e.refs--

@@ -49,6 +49,11 @@ func Run(t *testing.T, typ resource.Type, message func() proto.Message) {
 					if diff := cmp.Diff(c.want, Verdict(err)); diff != "" {
 						t.Errorf("verdict (-want +got):\n%s", diff)
 					}
+					body, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.message)
+					if err != nil {
+						t.Fatal(err)
+					}
+					plugintest.Repeat(t, typ, Context(t, options(c.text)...), body)
 				})
 			}
 		})

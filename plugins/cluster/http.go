@@ -20,6 +20,12 @@ type Static struct {
 
 func (Static) isDiscovery() {}
 
+// Equal reports whether o is a Static with the same endpoints.
+func (s Static) Equal(o Discovery) bool {
+	other, ok := o.(Static)
+	return ok && convert.EqualUpdates(s.Endpoints, other.Endpoints)
+}
+
 // StrictDNS has DNS names as endpoints in the cluster itself. Each address of a name is an endpoint. Only profile HTTP has it.
 type StrictDNS struct {
 	// Endpoints is an *endpoint.Update.
@@ -27,6 +33,12 @@ type StrictDNS struct {
 }
 
 func (StrictDNS) isDiscovery() {}
+
+// Equal reports whether o is a StrictDNS with the same endpoints.
+func (s StrictDNS) Equal(o Discovery) bool {
+	other, ok := o.(StrictDNS)
+	return ok && convert.EqualUpdates(s.Endpoints, other.Endpoints)
+}
 
 // An HTTPVersion is a version that connections of a cluster use.
 type HTTPVersion uint8

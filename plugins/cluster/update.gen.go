@@ -242,5 +242,5 @@ func equalDiscovery(a, b Discovery) bool {
 		c, ok := b.(Aggregate)
 		return ok && a.Equal(c)
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }

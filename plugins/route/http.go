@@ -2,6 +2,7 @@ package route
 
 import (
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,8 +44,10 @@ type HTTPRoute struct {
 // httpRoutes has the HTTPRoutes of a virtual host, by the index of the route.
 type httpRoutes struct{ list []HTTPRoute }
 
-// Equal reports true: it is derived from the resource, whose bytes are compared.
-func (*httpRoutes) Equal(*httpRoutes) bool { return true }
+// Equal reports whether both have the same content.
+func (r *httpRoutes) Equal(o *httpRoutes) bool {
+	return slices.EqualFunc(r.list, o.list, func(a, b HTTPRoute) bool { return reflect.DeepEqual(a, b) })
+}
 
 // noHTTPRoutes is the hook of VirtualHost.HTTP. finishHTTP sets the field in profile HTTP.
 func noHTTPRoutes(*resource.DecodeContext, []Route) (*httpRoutes, error) {

@@ -170,3 +170,24 @@ func rejected(t *testing.T, text string) string {
 	}
 	return err.Error()
 }
+
+// Two RouteConfigurations that differ only in a field of profile HTTP are not equal.
+func TestHTTPFieldsInEqual(t *testing.T) {
+	read := func(action string) *route.Update {
+		return plugincase.Read[*route.Update](t, route.Type(), new(routev3.RouteConfiguration),
+			`name: "r" virtual_hosts { name: "v" domains: "*" routes { match { prefix: "/" } `+action+` } }`, plugincase.Profile(resource.HTTP))
+	}
+	for _, pair := range [][2]string{
+		{`redirect { host_redirect: "a" }`, `redirect { host_redirect: "b" }`},
+		{`route { cluster: "c" timeout { seconds: 1 } }`, `route { cluster: "c" timeout { seconds: 2 } }`},
+		{`route { cluster: "c" regex_rewrite { pattern { regex: "a" } substitution: "b" } }`, `route { cluster: "c" regex_rewrite { pattern { regex: "c" } substitution: "b" } }`},
+	} {
+		a, b := read(pair[0]), read(pair[1])
+		if a.Equal(b) || b.Equal(a) {
+			t.Errorf("%s is equal to %s", pair[0], pair[1])
+		}
+		if !a.Equal(read(pair[0])) {
+			t.Errorf("%s is not equal to itself", pair[0])
+		}
+	}
+}

@@ -335,7 +335,7 @@ func equalPath(a, b Path) bool {
 		c, ok := b.(Regex)
 		return ok && a.Equal(c)
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }
 
 func equalAction(a, b Action) bool {
@@ -359,5 +359,5 @@ func equalAction(a, b Action) bool {
 		c, ok := b.(NonForwarding)
 		return ok && a == c
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }

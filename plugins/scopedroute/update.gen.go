@@ -141,5 +141,5 @@ func equalRoutes(a, b Routes) bool {
 		c, ok := b.(Inline)
 		return ok && a.Equal(c)
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }

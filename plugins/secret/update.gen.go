@@ -281,7 +281,7 @@ func equalContent(a, b Content) bool {
 		c, ok := b.(Generic)
 		return ok && a.Equal(c)
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }
 
 func equalSource(a, b Source) bool {
@@ -299,5 +299,5 @@ func equalSource(a, b Source) bool {
 		c, ok := b.(Variable)
 		return ok && a == c
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
@@ -230,5 +231,5 @@ func equalAction(a, b Action) bool {
 		c, ok := b.(Response)
 		return ok && a == c
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }

@@ -99,6 +99,20 @@ func (k *kit) testVerdict(t *testing.T, c *testCase) {
 	k.testUpdate(t, c, u)
 }
 
+// testProfiles decodes a case twice in each profile.
+func (k *kit) testProfiles(t *testing.T, c *testCase) {
+	t.Helper()
+	dc := &resource.DecodeContext{Version: version, Server: k.server, Types: k.types}
+	if c.name != "" {
+		n, err := resourceName(k.typ, c.name, c.body)
+		if err != nil {
+			return // testVerdict shows it
+		}
+		dc.Name = n
+	}
+	Repeat(t, k.Type, dc, c.body)
+}
+
 // rewrite writes a file of testdata with another want.
 func rewrite(t *testing.T, c *testCase) {
 	t.Helper()

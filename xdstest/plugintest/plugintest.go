@@ -54,6 +54,7 @@ func Run(t *testing.T, p Plugin) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			c := k.readCase(t, file)
 			k.testVerdict(t, c)
+			k.testProfiles(t, c)
 			k.testWatch(t, c)
 			k.testMutations(t, c)
 		})

@@ -2,6 +2,7 @@ package plugintest
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"net/netip"
@@ -19,6 +20,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 type inner struct{ N uint8 }
@@ -160,4 +162,46 @@ func TestHandWritten(t *testing.T) {
 		Message:   func() proto.Message { return new(corev3.Node) },
 		NameField: "id",
 	})
+}
+
+// An unlike update is equal to itself only.
+type unlike struct{ resource.Meta }
+
+func (u *unlike) Equal(o *unlike) bool { return u == o }
+
+// failures counts the errors of a test.
+type failures struct {
+	testing.TB
+	n int
+}
+
+func (f *failures) Errorf(string, ...any) { f.n++ }
+
+// Repeat finds updates that are not equal and verdicts that change, in each profile.
+func TestRepeat(t *testing.T) {
+	decodes := 0
+	for name, decode := range map[string]func(dc *resource.DecodeContext, body []byte) (resource.Update, error){
+		"compares pointers": func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+			return &unlike{dc.Meta(body)}, nil
+		},
+		"counts its decodes": func(*resource.DecodeContext, []byte) (resource.Update, error) {
+			decodes++
+			return nil, fmt.Errorf("decode %d", decodes)
+		},
+	} {
+		d := opaqueType("envoy.config.core.v3.Node")
+		d.Decode = decode
+		set, err := resource.NewSet(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := xdstp.Parse("n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &failures{TB: t}
+		if Repeat(f, d.Handle(), &resource.DecodeContext{Name: n, Types: set}, nil); f.n != 3 {
+			t.Errorf("a decoder that %s fails %d times, want once in each of 3 profiles", name, f.n)
+		}
+	}
 }

@@ -71,14 +71,15 @@ func (e *emitter) equalFunc(v model.Value) (equal jen.Code, method bool) {
 	return e.Src("$.Equal", e.ValueType(v)), true
 }
 
-// equalOneof writes the comparison of two values of a oneof if == cannot compare all cases.
+// equalOneof writes the comparison of two values of a oneof if == cannot compare all cases. Hand-written cases are compared
+// by their method Equal.
 func (e *emitter) equalOneof(o *model.Oneof) jen.Code {
 	cases := slice.Map(o.Cases, func(c *model.Case) jen.Code { return e.Src("case $:\n$", c.Type, e.equalCase(c)) })
 	compare := e.Src("switch a := a.(type) {\n$\n}", cases)
 	if len(o.Cases) == 1 {
 		compare = e.Src("if a, ok := a.($); ok {\n$\n}", o.Cases[0].Type, e.equalCase(o.Cases[0]))
 	}
-	return e.Src("func $(a, b $) bool {\n$\nreturn a == b\n}", "equal"+o.Name, o.Name, compare)
+	return e.Src("func $(a, b $) bool {\n$\nreturn convert.EqualValues(a, b)\n}", "equal"+o.Name, o.Name, compare)
 }
 
 // equalCase compares a, which is of the case's type, with b, which may be.

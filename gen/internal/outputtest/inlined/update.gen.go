@@ -133,5 +133,5 @@ func equalWhere(a, b Where) bool {
 		c, ok := b.(Elsewhere)
 		return ok && a == c
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }

@@ -210,7 +210,7 @@ func equalChoice(a, b Choice) bool {
 		c, ok := b.(Chosen)
 		return ok && a.Equal(c)
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }
 
 func equalShape(a, b Shape) bool {
@@ -228,7 +228,7 @@ func equalShape(a, b Shape) bool {
 		c, ok := b.(Plain)
 		return ok && a == c
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }
 
 func equalSizeClass(a, b SizeClass) bool {
@@ -236,5 +236,5 @@ func equalSizeClass(a, b SizeClass) bool {
 		c, ok := b.(Large)
 		return ok && a.Equal(c)
 	}
-	return a == b
+	return convert.EqualValues(a, b)
 }
