@@ -158,13 +158,22 @@ func TypesOf(set *resource.Set) func(url string) (Type, bool) {
 func rank(url string) int {
 	switch url {
 	case clusterURL:
-		return 0
+		return rankClusters
 	case endpointURL:
-		return 1
+		return rankEndpoints
 	case listenerURL:
-		return 2
+		return rankListeners
 	case routeURL:
-		return 3
+		return rankRoutes
 	}
-	return 4
+	return rankOthers
 }
+
+// Ranks of types. A type that depends on another one has the next rank.
+const (
+	rankClusters = iota
+	rankEndpoints
+	rankListeners
+	rankRoutes
+	rankOthers
+)

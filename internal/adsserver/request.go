@@ -163,12 +163,12 @@ func fields(b []byte, f func(number protowire.Number, value []byte) error) error
 	return nil
 }
 
-// digestOf returns a digest of the names, which depends on their order. It is never 0.
+// digestOf returns a digest of the names, which does not depend on their order: some clients keep them in a set. It
+// is never 0.
 func (r *request) digestOf(seed maphash.Seed) uint64 {
-	const prime = 1099511628211
-	d := uint64(len(r.names)) + 1
+	d := uint64(len(r.names)) << 1
 	for _, n := range r.names {
-		d = (d ^ maphash.Bytes(seed, n)) * prime
+		d += maphash.Bytes(seed, n)
 	}
 	return d | 1
 }
@@ -206,23 +206,26 @@ const (
 )
 
 // answer records an ACK. It reports whether the request may be used: one in state of the world that
-// answers an older response is stale.
-func (s *substream) answer(r *request) (current bool) {
+// answers an older response is stale. A request is repeated if it acknowledges nothing: its response is answered
+// already.
+func (s *substream) answer(r *request) (current, repeated bool) {
 	if len(r.nonce) == 0 {
-		return true
+		return true, true
 	}
 	n, err := strconv.ParseUint(string(r.nonce), 36, 64)
-	if !s.stream.delta && (err != nil || n != s.nonce) {
-		return false
+	whole := !s.stream.delta
+	switch {
+	case err != nil || n > s.nonce:
+		return !whole, false
+	case r.rejected:
+		return !whole || n == s.nonce, false
 	}
-	if err != nil || n > s.nonce || r.rejected {
-		return true
-	}
+	repeated = n <= max(s.acked, s.nacked)
 	s.acked = max(s.acked, n)
 	if n == s.nonce {
 		s.last, s.accepted = nil, s.version
 	}
-	return true
+	return !whole || n == s.nonce, repeated
 }
 
 // reject records a NACK.

@@ -9,14 +9,20 @@ import (
 
 // sotwRequest replaces the names of the type. Without names, a request asks for everything, unless
 // an earlier one on the stream had names.
-func (s *substream) sotwRequest(r *request) error {
+func (s *substream) sotwRequest(r *request, repeated bool) error {
 	if r.digest == s.names {
+		if repeated {
+			s.repeat()
+		}
 		return nil
 	}
 	if err := s.checkNames(r.names); err != nil {
 		return err
 	}
 	s.names = r.digest
+	if s.warms {
+		s.repeat()
+	}
 	s.explicit = s.explicit || len(r.names) > 0
 	refused := s.takeRefused()
 	if !s.explicit && !s.refuse(source.Wildcard, refused) {
@@ -39,6 +45,37 @@ func (s *substream) sotwRequest(r *request) error {
 		err = s.checkCount()
 	}
 	return err
+}
+
+// repeat answers a request that repeats the names of the one before, and acknowledges nothing. Envoy sends one to warm
+// a changed cluster or listener: it waits for the endpoints or routes, which have not changed.
+func (s *substream) repeat() {
+	s.warms = false
+	for p := range s.subs.all() {
+		if p.shows() != nil {
+			p.flags |= resend
+			s.note(p.entry)
+		}
+	}
+	for _, l := range s.lists {
+		l.told, s.gone = false, true
+	}
+	if s.kind.Complete {
+		s.puts = true
+	}
+	s.stream.touch()
+}
+
+// changed notes for the type that depends on this one that the client may warm a changed resource, and ask again.
+func (s *substream) changed() {
+	if s.kind.rank != rankClusters && s.kind.rank != rankListeners {
+		return
+	}
+	for _, other := range s.stream.kinds {
+		if other.kind.rank == s.kind.rank+1 {
+			other.warms = true
+		}
+	}
 }
 
 // named subscribes to a name, or marks the subscription that exists.
@@ -158,6 +195,9 @@ func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 				s.drop(p)
 			}
 			continue
+		}
+		if p.stamp != 0 && p.stamp != x.stamp {
+			s.changed()
 		}
 		p.stamp = x.stamp
 		batch = s.stream.core.appendOnce(batch, x)

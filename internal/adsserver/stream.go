@@ -203,8 +203,15 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		return rejection, nil, err
 	}
 	s.kind.counts.Requests++
-	if !first && !s.answer(r) {
-		return rejection, nil, nil // stale
+	repeated := false
+	if !first {
+		var current bool
+		if current, repeated = s.answer(r); !current { // stale
+			if repeated && r.digest == s.names {
+				s.repeat()
+			}
+			return rejection, nil, nil
+		}
 	}
 	if r.rejected && !first {
 		rejection, from = s.reject(r)
@@ -213,7 +220,7 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		err = s.deltaRequest(r, first)
 	} else {
 		s.returning = s.returning || first && len(r.version) > 0
-		err = s.sotwRequest(r)
+		err = s.sotwRequest(r, repeated)
 	}
 	if err == nil {
 		err = st.outdated()

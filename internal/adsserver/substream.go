@@ -26,6 +26,7 @@ type substream struct {
 	joining   []joining               // collections whose members are still to be added
 	leaving   []*collection           // collections whose members are still to be dropped
 	gone      bool                    // dirty may have an entry without content, or a list is not answered
+	warms     bool                    // state of the world: a resource of the type that refers to this one has changed
 	explicit  bool                    // state of the world: a request had names
 	returning bool                    // state of the world: the first request had a version
 	names     uint64                  // state of the world: digest of the names of the last request
