@@ -135,7 +135,9 @@ func WithCoalesce(d time.Duration) Option {
 
 // WithStateDir keeps the resources of the sources in a directory, so that the server can start while its sources
 // cannot be reached: it then serves the resources that it had, with the same versions, and the sources are stale
-// until they have reported their resources. With a key of at least 16 random bytes, the files are encrypted and
+// until they have reported their resources. Until then, the server tells no client that a resource is gone, because the
+// directory may lack the newest resources. A name that it lacks has the error UNAVAILABLE (xRFC TP3), and a response in
+// state of the world that would delete resources waits. With a key of at least 16 random bytes, the files are encrypted and
 // authenticated; without a key, resources with secrets are not written. The directory must belong to the user of the
 // process, and nobody else may write to it; it is created if it does not exist. A server writes all resources of a
 // source after they have not changed for 2 s, at the latest after 30 s.

@@ -170,3 +170,57 @@ func TestNoStateDir(t *testing.T) {
 		<-early.stop
 	})
 }
+
+// A server that knows only its state directory tells clients of nothing that it is gone, and sends no response in state
+// of the world that lacks what the client may have. A client without resources receives those of the directory.
+func TestStateDirRemovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		option := serve.WithStateDir(safeDir(t), nil)
+		first := newBench(t, nil, option)
+		fill(t, first.main, 20, map[string]string{"a": "one"})
+		pass(time.Minute)
+		first.stop()
+
+		down := source.NewMemory()
+		down.SetState(source.State{})
+		down.SetState(source.State{Kind: source.Down, Err: errors.New("no route")})
+		b := newBenchOf(t, down, nil, option)
+		c := &cache{t: t, names: []string{"*"}, versions: map[string]string{"a": "old", "young": "1-1"}}
+		fresh := &cache{t: t, names: []string{"*"}, versions: make(map[string]string)}
+		c.connect(b)
+		fresh.connect(b)
+		pass(time.Minute)
+		c.receives("client with a resource that the file lacks", "a")
+		fresh.receives("client without resources", "a")
+		whole := b.whole(b.dial(""))
+		responses := make(chan int, 10)
+		go func() {
+			defer close(responses)
+			for {
+				r, err := whole.Recv()
+				if err != nil {
+					return
+				}
+				responses <- len(r.GetResources())
+			}
+		}()
+		if err := whole.Send(&discoveryv3.DiscoveryRequest{Node: node("n"), TypeUrl: clusterURL, VersionInfo: "epoch-l"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if n := len(responses); n > 0 {
+			t.Errorf("state of the world: the server, without its source, sends %d responses to a client with resources, want none", n)
+		}
+		fill(t, down, 30, map[string]string{"a": "one", "young": "one"})
+		if n := <-responses; n != 2 {
+			t.Errorf("state of the world: the source is live, and the server sends %d resources, want 2", n)
+		}
+		c.receives("source live", "young")
+		fresh.receives("source live", "young")
+		b.stop()
+		<-c.stop
+		<-fresh.stop
+		for range responses {
+		}
+	})
+}

@@ -2,7 +2,9 @@
 // cannot be reached.
 //
 // [Dir.Source] wraps a source. The wrapper records all resources of the source, and writes them as one file once
-// they have not changed for a while. After a restart, sessions get the resources of the file, and are stale. When
+// they have not changed for a while. After a restart, sessions get the resources of the file, and are stale.
+// The file may lack resources. Sessions therefore get an error for a name that it lacks, and no answer about what a
+// collection has. When
 // the source has reported its resources for everything that a session wants, one change leads from the old
 // resources to the new ones. Versions, epoch and revision are those of the source, so that clients receive only
 // the differences.

@@ -175,6 +175,7 @@ func (o oldSink) Apply(ch source.Change) error {
 		return errOver
 	}
 	s.before++
+	sure := answers(&ch)
 	for _, k := range ch.Delete {
 		delete(s.told, k)
 	}
@@ -185,8 +186,28 @@ func (o oldSink) Apply(ch source.Change) error {
 			ch.Put[i] = r
 		}
 	}
+	ch.Complete = sure
 	s.mu.Unlock()
 	return s.sink.Apply(ch)
+}
+
+// answers returns the interests that the file answers: the names that it has. It may lack the newest resources and those
+// with secrets, so it can neither list a collection nor tell that a name does not exist.
+func answers(ch *source.Change) (list []source.Interest) {
+	has := make(map[source.Interest]bool)
+	for i := range ch.Put {
+		r := &ch.Put[i]
+		has[source.Interest(r.Key)] = true
+		for _, a := range r.Aliases {
+			has[source.Interest{Type: r.Type, Name: a}] = true
+		}
+	}
+	for _, i := range ch.Complete {
+		if has[i] {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // State implements [source.Sink].
