@@ -118,8 +118,11 @@ func (s *substream) buildBeats() [][]byte {
 		return s.buildWhole(true) // all other resources have to be in the response
 	}
 	var b []byte
+	c := s.stream.core
+	c.newBatch()
 	for _, e := range s.beats {
-		if p := s.find(e); p != nil && e.content != nil && p.stamp == e.content.stamp {
+		if p := s.find(e); p != nil && e.content != nil && p.stamp == e.content.stamp && e.content.batch != c.batches {
+			e.content.batch = c.batches // once, whatever the number of its aliases
 			b = e.content.heartbeat(b, s.kind, s.stream.delta)
 		}
 	}

@@ -102,6 +102,11 @@ func (c *Core) tick() {
 		}
 		if x.ttl > 0 && !now.Before(x.beat) {
 			d.entry.beat()
+			for _, name := range x.aliases {
+				if a := d.kind.entries[name]; a != nil && a.content == x {
+					a.beat()
+				}
+			}
 			x.beat = time.Time{}
 		}
 		t.add(d.kind, d.entry)
