@@ -72,19 +72,19 @@ func loadAttacksOf(kind string, s scene) []attack {
 			}
 			return list
 		}),
-		sends(kind+": 4 MiB of localities", s, budget, "", reports, filled(func(i int) []byte {
+		sends(kind+": 4 MiB of localities", s, budget, "Limits.LoadElements", reports, filled(func(i int) []byte {
 			return wire.Field(statsLocalities, wire.Field(localityID, wire.Text(localityRegion, fmt.Sprint(i))), number(localityIssued, 1))
 		})),
-		sends(kind+": 4 MiB of localities without content", s, budget, "", reports, filled(func(int) []byte { return wire.Field(statsLocalities) })),
-		sends(kind+": 4 MiB of categories of drops", s, budget, "", reports, filled(func(i int) []byte {
+		sends(kind+": 4 MiB of localities without content", s, budget, "Limits.LoadElements", reports, filled(func(int) []byte { return wire.Field(statsLocalities) })),
+		sends(kind+": 4 MiB of categories of drops", s, budget, "Limits.LoadElements", reports, filled(func(i int) []byte {
 			return wire.Field(statsDropped, wire.Text(droppedCategory, fmt.Sprint(i)), number(droppedRequests, 1))
 		})),
-		sends(kind+": 4 MiB of metrics", s, budget, "", reports, func() [][]byte {
+		sends(kind+": 4 MiB of metrics", s, budget, "Limits.LoadElements", reports, func() [][]byte {
 			return [][]byte{reportOf("c", wire.Field(statsLocalities, wire.Fill(wire.Usual-1<<10, func(i int) []byte {
 				return wire.Field(localityMetrics, wire.Text(metricName, fmt.Sprint(i)), number(metricCount, 1))
 			})))}
 		}),
-		sends(kind+": 4 MiB of endpoints", s, budget, "", reports, func() [][]byte {
+		sends(kind+": 4 MiB of endpoints", s, budget, "Limits.LoadElements", reports, func() [][]byte {
 			return [][]byte{reportOf("c", wire.Field(statsLocalities, wire.Fill(wire.Usual-1<<10, func(int) []byte { return wire.Field(localityEndpoints) })))}
 		}),
 		sends(kind+": sums that overflow", s, budget, "", reports, func() [][]byte {
