@@ -54,11 +54,11 @@ type instance[I any] interface {
 
 // A link is a filter of a list.
 type link[I any] struct {
-	name        string
-	filter      *resource.HTTPFilter
-	config      any
-	instance    instance[I]
-	broken      error // there is no instance
+	name   string
+	filter *resource.HTTPFilter
+	config any
+	// instance returns the instance of all chains. The first call takes it from the set.
+	instance    func() (instance[I], error)
 	interceptor I
 	counts      bool // the instance or the interceptor has something to close
 }
@@ -173,24 +173,28 @@ func (l *link[I]) prepare(o *route.FilterOverride, set lifetime) error {
 		}
 		config = o.Config
 	}
-	i, err := l.create(config)
-	if err != nil {
+	if err := l.create(config, set); err != nil {
 		return fmt.Errorf("filterchain: HTTP filter %s: %w", printable.Quote(l.name, printable.Short), printable.Error(err))
 	}
-	l.interceptor, l.counts = i, !Stateless(l.instance)
+	return nil
+}
+
+// create creates the interceptor with the configuration of an override, or nil.
+func (l *link[I]) create(override any, set lifetime) error {
+	in, err := l.instance()
+	if err != nil {
+		return err
+	}
+	i, err := in.Interceptor(l.config, override)
+	if err != nil {
+		return err
+	}
+	l.interceptor, l.counts = i, !Stateless(in)
 	if end := Closer(i); end != nil {
 		set.OnEnd(end)
 		l.counts = true
 	}
 	return nil
-}
-
-// create returns a new interceptor.
-func (l *link[I]) create(override any) (i I, err error) {
-	if l.broken != nil {
-		return i, l.broken
-	}
-	return l.instance.Interceptor(l.config, override)
 }
 
 // Stateless reports whether an instance is only a function.

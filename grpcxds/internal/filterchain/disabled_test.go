@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -70,5 +71,34 @@ func TestDisabledFilterIsKnown(t *testing.T) {
 	}
 	if _, err := f.Client([]listener.HTTPFilter{{Name: "x", Message: "a.Unknown", Disabled: true}}); err == nil {
 		t.Error("a disabled filter that cannot run is accepted")
+	}
+}
+
+// A server creates no instance for a filter that is disabled everywhere.
+func TestServerInstancesOfDisabledFilters(t *testing.T) {
+	created := 0
+	f := filter("a.Counted")
+	create := f.NewServer
+	f.NewServer = func(h httpfilter.Host) (httpfilter.ServerInstance, error) {
+		created++
+		return create(h)
+	}
+	r, err := filterchain.New([]httpfilter.Filter{f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := new(filterchain.ServerHolder).Begin()
+	defer set.Release()
+	c, err := r.Server(set, "chain", httpfilter.Host{}, []listener.HTTPFilter{{Name: "x", Message: "a.Counted", Config: "1", Disabled: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = c.Override(map[string]route.FilterOverride{"x": {Disabled: true}}); err != nil || created != 0 {
+		t.Errorf("a filter that is disabled everywhere has %d instances (%v); want none", created, err)
+	}
+	for range 2 {
+		if _, err = c.Override(overrides("x", "a.CountedOverride", "on")); err != nil || created != 1 {
+			t.Errorf("a filter that an override enables has %d instances (%v); want 1", created, err)
+		}
 	}
 }

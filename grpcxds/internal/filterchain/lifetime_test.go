@@ -111,13 +111,45 @@ func TestLifetimes(t *testing.T) {
 	}
 	third, disabled := begin("3", true)
 	second.Release()
-	want("the filter is disabled", "end 2")
+	want("the filter is disabled", "end 2", "close x")
 	if !disabled.Idle() || disabled.Messages() || !disabled.Acquire() {
 		t.Error("a chain with a disabled filter is not idle")
 	}
 	disabled.Release()
 	third.Release()
-	want("no configuration", "close x")
+	want("no configuration")
+}
+
+// A disabled filter has an instance only while an override enables it, and all overrides share it.
+func TestInstancesOfDisabledFilters(t *testing.T) {
+	var events []string
+	r := owners(t, &events, nil)
+	var holder filterchain.ClientHolder
+	set := holder.Begin()
+	c, err := r.Client(set, httpfilter.Host{}, []listener.HTTPFilter{{Name: "x", Message: "a.Owner", Config: "1", Disabled: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []map[string]route.FilterOverride{nil, {"y": {Message: "a.Owner", Config: "2"}}, {"x": {Disabled: true}}} {
+		if c, err = c.Override(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := holder.Len(); n != 0 || len(events) > 0 {
+		t.Errorf("a filter that is disabled everywhere has %d instances, with the events %q; want none", n, events)
+	}
+	for _, text := range []string{"a", "b"} {
+		if _, err := c.Override(map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: text}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := holder.Len(); n != 1 {
+		t.Errorf("a filter that two overrides enable has %d instances; want 1", n)
+	}
+	set.Release()
+	if want := []string{"create x for ", "open 1/a", "open 1/b", "end 1/b", "end 1/a", "close x"}; !slices.Equal(events, want) {
+		t.Errorf("events %q; want %q", events, want)
+	}
 }
 
 // An instance that cannot be created makes calls fail, unless its filter is disabled.

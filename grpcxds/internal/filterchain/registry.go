@@ -12,6 +12,7 @@ package filterchain
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
@@ -109,7 +110,8 @@ func (r *Registry) Client(set *ClientSet, host httpfilter.Host, list []listener.
 }
 
 // build creates the links of a chain without overrides. It leaves out skipped filters and ends at the terminal filter.
-// A disabled filter has an instance, but no interceptor. create returns nil if a filter cannot run on this side.
+// A disabled filter has no interceptor, and no instance unless an override enables it. create returns nil if a filter
+// cannot run on this side.
 func build[I any, N instance[I]](r *Registry, set *filters.Set[N], chain any, side string, list []listener.HTTPFilter, create func(httpfilter.Filter, string) func() (N, error)) ([]link[I], error) {
 	var links []link[I]
 	for _, l := range list {
@@ -125,8 +127,9 @@ func build[I any, N instance[I]](r *Registry, set *filters.Set[N], chain any, si
 			return nil, fmt.Errorf("filterchain: HTTP filter %s: %s cannot run on a %s",
 				printable.Quote(l.Name, printable.Short), printable.Text(l.Message, printable.Short), side)
 		}
-		added := link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config}
-		added.instance, added.broken = set.Instance(filters.Key{Chain: chain, Name: l.Name, Message: l.Message}, creates)
+		added := link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, instance: sync.OnceValues(func() (instance[I], error) {
+			return set.Instance(filters.Key{Chain: chain, Name: l.Name, Message: l.Message}, creates)
+		})}
 		if !l.Disabled { // otherwise only an override can enable it
 			if err := added.prepare(nil, set); err != nil {
 				return nil, err
