@@ -92,6 +92,9 @@ func (c *credential) fetch() {
 		if err == nil && (t.Value == "" || t.Expiry.IsZero()) {
 			err = status.Error(codes.Unauthenticated, "the token has no value or no expiry")
 		}
+		if left := time.Until(t.Expiry); err == nil && left <= skew {
+			err = status.Errorf(codes.Unauthenticated, "the token has %v left; must have more than %v: check the clocks", left, skew)
+		}
 		c.fetched(f, t, err)
 	})
 }

@@ -53,6 +53,12 @@ func (s *fakeSource) fail(err error) {
 	s.err = err
 }
 
+func (s *fakeSource) live(lifetime time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lifetime = lifetime
+}
+
 // in runs a test with a cache, in fake time.
 func in(t *testing.T, s *fakeSource, test func(t *testing.T, c *cache)) {
 	t.Helper()
@@ -187,6 +193,35 @@ func TestTokenWithoutExpiry(t *testing.T) {
 			t.Errorf("a token without an expiry: %s; want UNAUTHENTICATED", got)
 		}
 	})
+}
+
+// A token that is over when it arrives, by the clock of the client, is an error that backs off. A token that ends while it is
+// fetched does not replace one in use.
+func TestExpiredTokens(t *testing.T) {
+	for _, lifetime := range []time.Duration{-time.Hour, 0, skew} {
+		s := &fakeSource{lifetime: lifetime}
+		in(t, s, func(t *testing.T, c *cache) {
+			x := c.get("a")
+			for range 100 {
+				if got := header(t.Context(), x); got != "Unauthenticated" || s.fetches() != 1 {
+					t.Fatalf("a token of %v: %s after %d fetches; want UNAUTHENTICATED after 1", lifetime, got, s.fetches())
+				}
+			}
+			advance(2 * baseDelay)
+			s.live(time.Hour)
+			if got := header(t.Context(), x); got != "Bearer a#2" {
+				t.Errorf("after the back-off: %s; want the next token", got)
+			}
+			advance(time.Hour - skew - refresh)
+			s.live(lifetime)
+			for range 3 {
+				if got := header(t.Context(), x); got != "Bearer a#2" || s.fetches() > 3 {
+					t.Errorf("the next token is over: %s after %d fetches; want the old one after 3", got, s.fetches())
+				}
+				synctest.Wait()
+			}
+		})
+	}
 }
 
 // A call stops waiting when it ends, and the fetch goes on. Closing the cache ends the fetch.

@@ -18,7 +18,8 @@ import (
 type Token struct {
 	// Value is the token as calls send it, without "Bearer ".
 	Value string
-	// Expiry is the time at which the token expires. The filter stops using the token 30 s earlier.
+	// Expiry is the time at which the token expires. The filter stops using the token 30 s earlier. A token without that
+	// time left is an error with the status UNAUTHENTICATED.
 	Expiry time.Time
 }
 
@@ -27,12 +28,13 @@ type Token struct {
 // backs off after errors. The context ends after 30 s, and when the filter is closed.
 type TokenSource func(ctx context.Context, audience string) (Token, error)
 
-// Filter returns the filter. A nil source is the metadata server of GCP. The filter fetches a token with the first call
+// Filter returns the filter. A nil source is the metadata server of GCP, or that of the environment variable
+// GCE_METADATA_HOST (a host, or a host and a port), which Filter reads. The filter fetches a token with the first call
 // to an audience, and again with a call in the last minute of the token. Tokens survive updates. gRPC fails calls with
 // UNAUTHENTICATED that would send a token over an insecure connection.
 func Filter(source TokenSource) *httpfilter.Filter {
 	if source == nil {
-		source = metadataServer("http://metadata.google.internal")
+		source = environmentServer()
 	}
 	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(),

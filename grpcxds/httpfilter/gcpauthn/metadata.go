@@ -1,6 +1,7 @@
 package gcpauthn
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,15 +10,35 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // maxToken limits the response of the metadata server.
 const maxToken = 64 << 10
+
+// maxHost limits the host of the metadata server: the longest name in DNS and a port.
+const maxHost = 253 + len(":65535")
+
+// hostVariable names the metadata server instead of metadata.google.internal, as in the libraries of Google Cloud.
+const hostVariable = "GCE_METADATA_HOST"
+
+// environmentServer returns the source that asks the metadata server that the environment of the process names.
+func environmentServer() TokenSource {
+	host := cmp.Or(os.Getenv(hostVariable), "metadata.google.internal")
+	base := "http://" + host
+	if u, err := url.Parse(base); err != nil || u.Host != host || u.Hostname() == "" || len(host) > maxHost {
+		err := fmt.Errorf("gcpauthn: %s = %s; must be a host, or a host and a port, of at most %d bytes", hostVariable, printable.Quote(host, printable.Short), maxHost)
+		return func(context.Context, string) (Token, error) { return Token{}, err }
+	}
+	return metadataServer(base)
+}
 
 // metadataServer returns the source that asks the metadata server of a virtual machine.
 func metadataServer(base string) TokenSource {

@@ -1,6 +1,7 @@
 package gcpauthn
 
 import (
+	"context"
 	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
 
 func jwt(payload string) string {
@@ -65,5 +68,37 @@ func TestMetadataServer(t *testing.T) {
 	s.Close()
 	if _, err := source(t.Context(), "https://a?b=c&d"); err == nil || status.Code(err) == codes.Unauthenticated {
 		t.Errorf("no server: %v; want an error that is not UNAUTHENTICATED", err)
+	}
+}
+
+// The environment names another metadata server, such as an emulator.
+func TestMetadataHost(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(jwt(`{"exp": 1800000000}`)))
+	}))
+	defer s.Close()
+	host := strings.TrimPrefix(s.URL, "http://")
+	t.Setenv("GCE_METADATA_HOST", host)
+	f := Filter(nil)
+	t.Setenv("GCE_METADATA_HOST", "later.invalid")
+	in, err := f.NewClient(httpfilter.Host{Name: "gcp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if got := header(t.Context(), in.(*instance).cache.get("a")); got != "Bearer "+jwt(`{"exp": 1800000000}`) {
+		t.Errorf("the header is %q; want the token of the named server", got)
+	}
+	for _, wrong := range []string{s.URL, host + "/x", "u@" + host, host + "?x=y", host + "#x", "a b", "h:x", ":80", strings.Repeat("h", 300)} {
+		t.Setenv("GCE_METADATA_HOST", wrong)
+		if _, err := environmentServer()(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "GCE_METADATA_HOST = ") {
+			t.Errorf("GCE_METADATA_HOST is %.40q: %v; want an error that names it", wrong, err)
+		}
+	}
+	t.Setenv("GCE_METADATA_HOST", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := environmentServer()(ctx, "a"); err == nil || !strings.Contains(err.Error(), "http://metadata.google.internal/") {
+		t.Errorf("without the variable: %v; want a request to metadata.google.internal", err)
 	}
 }
