@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/httpxds/internal/reply"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -18,9 +19,10 @@ const originalPath = "X-Envoy-Original-Path"
 // prepare returns the request to send: r itself, or a copy with the changes of its route.
 func (x *exchange) prepare(r *http.Request, v *view) (*http.Request, error) {
 	p, of := x.plan, x.to.Own.headers
-	changed := len(p.Headers.Request) > 0 || of != nil && len(of.Request) > 0
 	rw := &p.Rewrite
 	host, path := rewrittenHost(rw, v), rewrittenPath(p.route, rw, pathOf(r))
+	forwarded := rw.AppendHost && host != ""
+	changed := forwarded || len(p.Headers.Request) > 0 || of != nil && len(of.Request) > 0
 	if !changed && host == "" && path == "" {
 		return r, nil
 	}
@@ -33,6 +35,9 @@ func (x *exchange) prepare(r *http.Request, v *view) (*http.Request, error) {
 		if out.Header == nil {
 			out.Header = make(http.Header)
 		}
+	}
+	if forwarded {
+		appendHost(out.Header, hostOf(r))
 	}
 	if of != nil {
 		change(out.Header, of.Request, r)
@@ -48,6 +53,21 @@ func (x *exchange) prepare(r *http.Request, v *view) (*http.Request, error) {
 	out.URL = &u
 	out.Header.Set(originalPath, r.URL.RequestURI())
 	return out, nil
+}
+
+// forwardedHost is the header with the hosts of a request before they were rewritten.
+const forwardedHost = "X-Forwarded-Host"
+
+// appendHost appends a host to those of earlier proxies, unless it is the last of them.
+func appendHost(h http.Header, host string) {
+	before := strings.Join(h[forwardedHost], ",")
+	if last := before[strings.LastIndexByte(before, ',')+1:]; host == "" || strings.TrimSpace(last) == host {
+		return
+	}
+	if before != "" {
+		before += ","
+	}
+	h[forwardedHost] = []string{before + host}
 }
 
 // setPath sets the path of a URL to one that is escaped.
@@ -66,7 +86,10 @@ func rewrittenPath(r *route.Route, rw *route.Rewrite, path string) string {
 	switch {
 	case rw.PrefixSet:
 		matched := len(path)
-		if p, ok := r.Path.(route.Prefix); ok {
+		switch p := r.Path.(type) {
+		case route.Prefix:
+			matched = len(p.Value)
+		case route.SeparatedPrefix:
 			matched = len(p.Value)
 		}
 		out = rw.Prefix + path[matched:]
@@ -94,8 +117,17 @@ func rewrittenHost(rw *route.Rewrite, v *view) string {
 	return ""
 }
 
-// change applies changes to headers. r is the request, which values may refer to.
+// change applies changes to the headers of a client's request or response. r is the request, which values may refer to.
 func change(h http.Header, list []route.HeaderChange, r *http.Request) {
+	changeBy(h, list, r, schemeOf)
+}
+
+// changeReceived is change for a server.
+func changeReceived(h http.Header, list []route.HeaderChange, r *http.Request) {
+	changeBy(h, list, r, origin.Scheme)
+}
+
+func changeBy(h http.Header, list []route.HeaderChange, r *http.Request, scheme func(*http.Request) string) {
 	for i := range list {
 		c := &list[i]
 		if c.Action == route.RemoveHeader {
@@ -103,7 +135,10 @@ func change(h http.Header, list []route.HeaderChange, r *http.Request) {
 			continue
 		}
 		value := c.Value.Format(func(name string) string {
-			if strings.HasPrefix(name, ":") {
+			switch {
+			case name == ":scheme":
+				return scheme(r)
+			case strings.HasPrefix(name, ":"):
 				return strings.Join(pseudo(r, name), "")
 			}
 			return r.Header.Get(name)
@@ -127,15 +162,19 @@ func local(r *http.Request, p *plan) *http.Response {
 		resp = reply.To(r, d.Status, d.Body)
 	} else {
 		resp = reply.New(p.Redirect.Status, "")
-		resp.Header.Set("Location", location(r, p.route, p.Redirect))
+		resp.Header.Set("Location", location(r, schemeOf(r), p.route, p.Redirect))
 	}
 	change(resp.Header, p.Headers.Response, r)
 	return resp
 }
 
-// location returns the URL of a redirect.
-func location(r *http.Request, t *route.Route, d *route.Redirect) string {
-	scheme := schemeOf(r)
+// locationReceived returns the URL of a redirect of a server.
+func locationReceived(r *http.Request, t *route.Route, d *route.Redirect) string {
+	return location(r, origin.Scheme(r), t, d)
+}
+
+// location returns the URL of a redirect for a request by a scheme.
+func location(r *http.Request, scheme string, t *route.Route, d *route.Redirect) string {
 	host := hostOf(r)
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -163,4 +202,11 @@ func location(r *http.Request, t *route.Route, d *route.Redirect) string {
 		path += "?" + r.URL.RawQuery
 	}
 	return scheme + "://" + host + path
+}
+
+// toHTTPS returns the redirect of a request whose virtual host requires TLS.
+func toHTTPS(r *http.Request) *http.Response {
+	resp := reply.New(http.StatusMovedPermanently, "")
+	resp.Header.Set("Location", "https://"+hostOf(r)+r.URL.RequestURI())
+	return resp
 }

@@ -60,6 +60,12 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 			closeBody(r)
 			return nil, err
 		}
+		if host := hostOf(r); table.settings != nil {
+			if short := table.settings.Host(host, ""); short != host {
+				r = r.WithContext(ctx)
+				r.Host = short
+			}
+		}
 		x := &exchange{transport: t, view: view{table: table, request: r, id: t.id}}
 		v := &x.view
 		p, err := table.HTTPPlan(hostOf(r), pathOf(r), v)
@@ -75,6 +81,10 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			closeBody(r)
 			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: err}
+		}
+		if p.Own.tls && schemeOf(r) != "https" {
+			closeBody(r)
+			return toHTTPS(r), nil
 		}
 		to, err := choose(p, v)
 		switch {

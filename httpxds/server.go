@@ -65,7 +65,7 @@ func newServer(o *serverSettings, e *opened) (*Server, error) {
 	logger := e.logger(o.logger)
 	config := &o.config
 	config.Package, config.Providers, config.Filters, config.Logger = "httpxds", e.Providers, share.filters, logger
-	config.Location, config.Change = location, change
+	config.Location, config.Change = locationReceived, changeReceived
 	config.Report = dataserver.Reporter(logger, o.modeChanged)
 	if s.server, err = server.New(config); err != nil {
 		return nil, err

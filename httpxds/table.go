@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,9 +11,11 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
+	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -24,6 +25,8 @@ type table struct {
 	// canonical has the names of headers that routes read, in lower case, and as http.Header has them. Looking them up here
 	// saves an allocation for each request.
 	canonical map[string]string
+	// settings say which parts of a request's host matter. Nil: all of them.
+	settings *listener.HTTPSettings
 	// filters has the lifetimes of the HTTP filters. It is nil if there are none.
 	filters *filters.Set[httpfilter.ClientInstance]
 	// unmatched has the HTTP filters of requests without a route, which pass them as in Envoy. Nil: there are none.
@@ -47,6 +50,7 @@ type plan struct {
 	route *route.Route
 	chain http.RoundTripper // the HTTP filters; nil: none
 	at    filterlist.Position
+	tls   bool // requests must have an https URL
 }
 
 // A target is the HTTP part of a cluster of a route.
@@ -58,7 +62,10 @@ type target struct {
 // compile derives the table of a configuration.
 func (t *Transport) compile(c *xdsconfig.Config) *table {
 	out := &table{canonical: make(map[string]string)}
-	m := maker{table: out, clusters: t.settings.clusters, filters: t.newFilters(c.HTTPFilters())}
+	if c.Listener != nil && c.Listener.API != nil {
+		out.settings = c.Listener.API.HTTP
+	}
+	m := maker{table: out, config: c.Route, clusters: t.settings.clusters, filters: t.newFilters(c.HTTPFilters())}
 	if m.filters != nil {
 		out.filters = m.filters.Set
 		if list, err := m.filters.Interceptors(filterlist.Position{}); err == nil { // otherwise there is no filter to pass
@@ -72,6 +79,7 @@ func (t *Transport) compile(c *xdsconfig.Config) *table {
 // A maker makes the HTTP parts of a table.
 type maker struct {
 	table    *table
+	config   *route.Update
 	clusters []string       // that headers may name
 	filters  *clientFilters // nil: none
 }
@@ -81,11 +89,14 @@ func (m maker) HeaderClusters() []string { return m.clusters }
 
 // Plan implements [routes.Maker].
 func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
-	p := plan{HTTPRoute: h.HTTP(index), route: &h.Routes[index], at: filterlist.Position{VirtualHost: h, Route: index}}
+	p := plan{HTTPRoute: h.HTTP(index), route: &h.Routes[index], at: filterlist.Position{Config: m.config, VirtualHost: h, Route: index}}
+	p.tls = h.RequiresTLS(true) // the program is internal
 	if p.HTTPRoute == nil {
 		return p, errors.New("was not read in profile HTTP")
 	}
 	m.reads(p.route.Headers)
+	m.read("cookie") // for conditions of the route
+	m.read("content-type")
 	if p.Retry != nil {
 		m.reads(p.Retry.Headers)
 		m.reads(p.Retry.RequestHeaders)
@@ -173,6 +184,12 @@ func (v *view) valuesOf(resp *http.Response) func(name string) []string {
 	}
 }
 
+// ClientCertificate returns those of the client whose request a server passes on. Requests of the program itself have none.
+func (v *view) ClientCertificate() (presented, validated bool) {
+	t := v.request.TLS
+	return t != nil && len(t.PeerCertificates) > 0, t != nil && len(t.VerifiedChains) > 0
+}
+
 // Query implements [route.HTTPRequest].
 func (v *view) Query(name string) (string, bool) {
 	values, ok := v.request.URL.Query()[name]
@@ -198,8 +215,11 @@ func (v *view) Value(p *route.HashPolicy) (string, bool) {
 	case route.HashQuery:
 		return v.Query(p.Header)
 	case route.HashSourceIP:
-		host, _, err := net.SplitHostPort(v.request.RemoteAddr)
-		return host, err == nil
+		if v.request.RemoteAddr == "" { // the program itself makes the request
+			return "", false
+		}
+		client := origin.Client(v.request).Addr()
+		return client.String(), client.IsValid()
 	default:
 		values := v.Values(p.Header)
 		return strings.Join(values, ","), len(values) > 0

@@ -3,8 +3,10 @@ package httpfilter
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
@@ -95,3 +97,8 @@ func (s stateless) Interceptor(u Use) (ServerInterceptor, error) {
 
 // Close implements [ServerInstance].
 func (stateless) Close() {}
+
+// ClientAddr returns the address of the client of a request that a server has received, as rules of RBAC see it. Behind proxies that
+// the Listener trusts, it is not that of the connection's peer, which [http.Request.RemoteAddr] has. It is the zero value if the
+// client has no IP address.
+func ClientAddr(r *http.Request) netip.Addr { return origin.Client(r).Addr() }

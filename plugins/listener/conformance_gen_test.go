@@ -19,6 +19,6 @@ func TestConformance(t *testing.T) {
 		NameField:  "name",
 		Inlined:    []string{"envoy.config.route.v3.RouteConfiguration"},
 		Descriptor: "resource.yaml",
-		Sum:        "bdfefa6005e506c1",
+		Sum:        "df00d3ece3761807",
 	})
 }

@@ -28,6 +28,13 @@ var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error)
 // hook of field Chains
 var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable
 
+// hook of field HTTP
+var _ func(*resource.DecodeContext, bool, uint32, bool,
+	*httpconnectionmanagerv3.HttpConnectionManager_InternalAddressConfig,
+	httpconnectionmanagerv3.HttpConnectionManager_ForwardClientCertDetails,
+	*httpconnectionmanagerv3.HttpConnectionManager_SetCurrentClientCertDetails, bool, bool, bool) (*HTTPSettings,
+	error) = httpSettings
+
 // hook of field TLS
 var _ func(*resource.DecodeContext, []byte) (*tlscontext.Server, error) = serverTLS
 
@@ -150,6 +157,13 @@ func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 	}
 	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"),
 		m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
+	if x, err := httpSettings(dc, m.GetUseRemoteAddress().GetValue(), m.GetXffNumTrustedHops(), m.GetSkipXffAppend(),
+		m.GetInternalAddressConfig(), m.GetForwardClientCertDetails(), m.GetSetCurrentClientCertDetails(),
+		m.GetStripMatchingHostPort(), m.GetStripAnyHostPort(), m.GetStripTrailingHostDot()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.HTTP = x
+	}
 	return s
 }
 

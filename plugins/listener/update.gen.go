@@ -57,6 +57,8 @@ type Manager struct {
 	Filters []HTTPFilter
 	// The limit of a call's duration, for routes that set none (A31). 0 means no limit.
 	MaxStreamDuration time.Duration
+	// The settings of an HTTP server. Nil except in profile HTTP.
+	HTTP *HTTPSettings
 }
 
 // Routes is [RDS] or [Inline].
@@ -247,7 +249,8 @@ func (u *Update) Equal(o *Update) bool {
 func (s Manager) Equal(o Manager) bool {
 	return equalRoutes(s.Routes, o.Routes) &&
 		slices.EqualFunc(s.Filters, o.Filters, HTTPFilter.Equal) &&
-		s.MaxStreamDuration == o.MaxStreamDuration
+		s.MaxStreamDuration == o.MaxStreamDuration &&
+		convert.EqualValues(s.HTTP, o.HTTP)
 }
 
 // Equal reports whether the fields of s and o are equal.

@@ -59,8 +59,11 @@ func validateManager(dc *resource.DecodeContext, p *resource.Path, m *wireHttpCo
 			v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
 		}
 	}
-	if dc.Types.Profile() != resource.Envoy && m.GetXffNumTrustedHops() != 0 {
+	if dc.Types.Profile() == resource.GRPC && m.GetXffNumTrustedHops() != 0 {
 		v.Add(p.Field("xff_num_trusted_hops"), m.GetXffNumTrustedHops(), "must not be set (A41)")
+	}
+	if dc.Types.Profile() == resource.HTTP && m.GetForwardClientCertMatcher() != nil {
+		v.Add(p.Field("forward_client_cert_matcher"), nil, "must not be set (ADR 330: it is not evaluated)")
 	}
 	if dc.Types.Profile() == resource.HTTP && len(m.GetEarlyHeaderMutationExtensions()) > 0 {
 		v.Add(p.Field("early_header_mutation_extensions"), nil, "must not be set (ADR 330: it is not evaluated)")

@@ -6,6 +6,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	httpconnectionmanagerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -545,10 +546,22 @@ type wireHttpConnectionManager struct {
 	HttpFilters                   []wireHttpFilter
 	CommonHttpProtocolOptions     wireHttpProtocolOptions
 	setCommonHttpProtocolOptions  bool
+	UseRemoteAddress              wire.Wrapper[bool]
+	setUseRemoteAddress           bool
 	XffNumTrustedHops             uint32
 	OriginalIpDetectionExtensions []wireTypedExtensionConfig
 	EarlyHeaderMutationExtensions []wireTypedExtensionConfig
+	InternalAddressConfig         *httpconnectionmanagerv3.HttpConnectionManager_InternalAddressConfig
+	SkipXffAppend                 bool
+	ForwardClientCertDetails      httpconnectionmanagerv3.HttpConnectionManager_ForwardClientCertDetails
+	SetCurrentClientCertDetails   *httpconnectionmanagerv3.HttpConnectionManager_SetCurrentClientCertDetails
+	ForwardClientCertMatcher      wireMatcher
+	setForwardClientCertMatcher   bool
+	StripMatchingHostPort         bool
+	StripAnyHostPort              bool
+	StripTrailingHostDot          bool
 	whichRouteSpecifier           int32 // the number of the member that is set
+	whichStripPortMode            int32 // the number of the member that is set
 }
 
 func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
@@ -589,6 +602,10 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 			// common_http_protocol_options
 			m.setCommonHttpProtocolOptions = true
 			m.CommonHttpProtocolOptions.parse(r)
+		case 14<<3 | wire.Len:
+			// use_remote_address
+			m.setUseRemoteAddress = true
+			wire.BoolValue(r, &m.UseRemoteAddress)
 		case 19<<3 | wire.Varint:
 			// xff_num_trusted_hops
 			m.XffNumTrustedHops = r.Uint32()
@@ -600,6 +617,33 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 			// early_header_mutation_extensions
 			x := wire.Scratch[wireTypedExtensionConfig](&m.EarlyHeaderMutationExtensions, r)
 			x.parse(r)
+		case 25<<3 | wire.Len:
+			// internal_address_config
+			wire.Unmarshal(r, &m.InternalAddressConfig)
+		case 21<<3 | wire.Varint:
+			// skip_xff_append
+			m.SkipXffAppend = r.Bool()
+		case 16<<3 | wire.Varint:
+			// forward_client_cert_details
+			m.ForwardClientCertDetails = httpconnectionmanagerv3.HttpConnectionManager_ForwardClientCertDetails(
+				r.Int32())
+		case 17<<3 | wire.Len:
+			// set_current_client_cert_details
+			wire.Unmarshal(r, &m.SetCurrentClientCertDetails)
+		case 60<<3 | wire.Len:
+			// forward_client_cert_matcher
+			m.setForwardClientCertMatcher = true
+			m.ForwardClientCertMatcher.parse(r)
+		case 39<<3 | wire.Varint:
+			// strip_matching_host_port
+			m.StripMatchingHostPort = r.Bool()
+		case 42<<3 | wire.Varint:
+			// strip_any_host_port
+			m.whichStripPortMode = 42
+			m.StripAnyHostPort = r.Bool()
+		case 47<<3 | wire.Varint:
+			// strip_trailing_host_dot
+			m.StripTrailingHostDot = r.Bool()
 		default:
 			r.Skip()
 		}
@@ -642,6 +686,13 @@ func (m *wireHttpConnectionManager) GetCommonHttpProtocolOptions() *wireHttpProt
 	return &m.CommonHttpProtocolOptions
 }
 
+func (m *wireHttpConnectionManager) GetUseRemoteAddress() *wire.Wrapper[bool] {
+	if m == nil || !m.setUseRemoteAddress {
+		return nil
+	}
+	return &m.UseRemoteAddress
+}
+
 func (m *wireHttpConnectionManager) GetXffNumTrustedHops() uint32 {
 	if m == nil {
 		return 0
@@ -661,6 +712,62 @@ func (m *wireHttpConnectionManager) GetEarlyHeaderMutationExtensions() []wireTyp
 		return nil
 	}
 	return m.EarlyHeaderMutationExtensions
+}
+
+func (m *wireHttpConnectionManager) GetInternalAddressConfig() *httpconnectionmanagerv3.HttpConnectionManager_InternalAddressConfig {
+	if m == nil {
+		return nil
+	}
+	return m.InternalAddressConfig
+}
+
+func (m *wireHttpConnectionManager) GetSkipXffAppend() bool {
+	if m == nil {
+		return false
+	}
+	return m.SkipXffAppend
+}
+
+func (m *wireHttpConnectionManager) GetForwardClientCertDetails() httpconnectionmanagerv3.HttpConnectionManager_ForwardClientCertDetails {
+	if m == nil {
+		return 0
+	}
+	return m.ForwardClientCertDetails
+}
+
+func (m *wireHttpConnectionManager) GetSetCurrentClientCertDetails() *httpconnectionmanagerv3.HttpConnectionManager_SetCurrentClientCertDetails {
+	if m == nil {
+		return nil
+	}
+	return m.SetCurrentClientCertDetails
+}
+
+func (m *wireHttpConnectionManager) GetForwardClientCertMatcher() *wireMatcher {
+	if m == nil || !m.setForwardClientCertMatcher {
+		return nil
+	}
+	return &m.ForwardClientCertMatcher
+}
+
+func (m *wireHttpConnectionManager) GetStripMatchingHostPort() bool {
+	if m == nil {
+		return false
+	}
+	return m.StripMatchingHostPort
+}
+
+func (m *wireHttpConnectionManager) GetStripAnyHostPort() bool {
+	if m == nil || m.whichStripPortMode != 42 {
+		return false
+	}
+	return m.StripAnyHostPort
+}
+
+func (m *wireHttpConnectionManager) GetStripTrailingHostDot() bool {
+	if m == nil {
+		return false
+	}
+	return m.StripTrailingHostDot
 }
 
 // wireHttpFilter has the fields of

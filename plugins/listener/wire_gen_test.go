@@ -82,6 +82,13 @@ func messageDecodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *re
 	}
 	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"),
 		m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
+	if x, err := httpSettings(dc, m.GetUseRemoteAddress().GetValue(), m.GetXffNumTrustedHops(), m.GetSkipXffAppend(),
+		m.GetInternalAddressConfig(), m.GetForwardClientCertDetails(), m.GetSetCurrentClientCertDetails(),
+		m.GetStripMatchingHostPort(), m.GetStripAnyHostPort(), m.GetStripTrailingHostDot()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.HTTP = x
+	}
 	return s
 }
 
@@ -301,8 +308,11 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path,
 			v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
 		}
 	}
-	if dc.Types.Profile() != resource.Envoy && m.GetXffNumTrustedHops() != 0 {
+	if dc.Types.Profile() == resource.GRPC && m.GetXffNumTrustedHops() != 0 {
 		v.Add(p.Field("xff_num_trusted_hops"), m.GetXffNumTrustedHops(), "must not be set (A41)")
+	}
+	if dc.Types.Profile() == resource.HTTP && m.GetForwardClientCertMatcher() != nil {
+		v.Add(p.Field("forward_client_cert_matcher"), nil, "must not be set (ADR 330: it is not evaluated)")
 	}
 	if dc.Types.Profile() == resource.HTTP && len(m.GetEarlyHeaderMutationExtensions()) > 0 {
 		v.Add(p.Field("early_header_mutation_extensions"), nil, "must not be set (ADR 330: it is not evaluated)")

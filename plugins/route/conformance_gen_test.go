@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "2063acf3a2e139ac",
+		Sum:        "0fcd0e028c546ade",
 	})
 }

@@ -26,6 +26,12 @@ func peekName(body []byte) (string, error) {
 // hook of field Hosts
 var _ func(*resource.DecodeContext, []VirtualHost) (*hostTable, error) = newHostTable
 
+// hook of field IgnorePort
+var _ func(*resource.DecodeContext, bool) (bool, error) = ignorePort
+
+// hook of field Overrides
+var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = configOverrides
+
 // hook of field Specifiers
 var _ func(*resource.DecodeContext,
 	[]*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers
@@ -119,6 +125,16 @@ func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 		v.AddError(p.Field("virtual_hosts"), err)
 	} else {
 		u.hosts = x
+	}
+	if x, err := ignorePort(dc, m.GetIgnorePortInHostMatching()); err != nil {
+		v.AddError(p.Field("ignore_port_in_host_matching"), err)
+	} else {
+		u.IgnorePort = x
+	}
+	if x, err := configOverrides(dc, m.GetTypedPerFilterConfig()); err != nil {
+		v.AddError(p.Field("typed_per_filter_config"), err)
+	} else {
+		u.Overrides = x
 	}
 	if x, err := specifiers(dc, m.GetClusterSpecifierPlugins()); err != nil {
 		v.AddError(p.Field("cluster_specifier_plugins"), err)
@@ -244,6 +260,9 @@ func decodePath(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pat
 	if m.GetMatch().hasPrefix() {
 		return decodePrefix(dc, meta, p, m, v)
 	}
+	if m.GetMatch().hasPathSeparatedPrefix() {
+		return decodeSeparatedPrefix(dc, meta, p, m, v)
+	}
 	if m.GetMatch().hasPath() {
 		return decodeExact(dc, meta, p, m, v)
 	}
@@ -305,6 +324,15 @@ func decodePrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path,
 ) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
+	}
+}
+
+// decodeSeparatedPrefix reads one SeparatedPrefix.
+func decodeSeparatedPrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *wireRoute,
+	_ *resource.Violations,
+) SeparatedPrefix {
+	return SeparatedPrefix{
+		Value: m.GetMatch().GetPathSeparatedPrefix(),
 	}
 }
 

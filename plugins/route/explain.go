@@ -67,6 +67,8 @@ func (r *Route) pathCondition() string {
 	switch p := r.Path.(type) {
 	case Prefix:
 		text = "prefix " + strconv.Quote(p.Value)
+	case SeparatedPrefix:
+		text = "path or directory " + strconv.Quote(p.Value)
 	case Exact:
 		text = "path " + strconv.Quote(p.Value)
 	case Regex:

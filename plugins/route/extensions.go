@@ -44,6 +44,14 @@ func overrides(dc *resource.DecodeContext, m map[string]*anypb.Any) (map[string]
 	return out, v.Err()
 }
 
+// configOverrides decodes the overrides of a RouteConfiguration, which only profile HTTP reads.
+func configOverrides(dc *resource.DecodeContext, m map[string]*anypb.Any) (map[string]FilterOverride, error) {
+	if dc.Types.Profile() != resource.HTTP {
+		return nil, nil
+	}
+	return overrides(dc, m)
+}
+
 const filterConfig = "envoy.config.route.v3.FilterConfig"
 
 // override decodes one configuration, which may be inside a FilterConfig. It returns ok =
@@ -120,8 +128,8 @@ func specifiers(dc *resource.DecodeContext, list []*routev3.ClusterSpecifierPlug
 }
 
 // finishSpecifiers checks that the plugins of all routes exist. It marks routes to optional
-// unknown plugins as ignored.
-func finishSpecifiers(_ *resource.DecodeContext, u *Update, v *resource.Violations) {
+// unknown plugins as ignored. In profile HTTP, their requests fail.
+func finishSpecifiers(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	for i := range u.VirtualHosts {
 		host := (*resource.Path)(nil).Item("virtual_hosts", i)
 		for j := range u.VirtualHosts[i].Routes {
@@ -134,6 +142,8 @@ func finishSpecifiers(_ *resource.DecodeContext, u *Update, v *resource.Violatio
 			case !there:
 				p := host.Item("routes", j)
 				v.Add(p.Field("route.cluster_specifier_plugin"), s.Name, "must be the name of one of cluster_specifier_plugins")
+			case plugin.Name == "" && dc.Types.Profile() == resource.HTTP:
+				r.Action = OtherCluster{}
 			case plugin.Name == "":
 				r.Ignored = "its optional cluster specifier plugin is not registered"
 			}

@@ -39,6 +39,11 @@ func fraction(_ *resource.DecodeContext, m *corev3.RuntimeFractionalPercent) (*u
 	return &n, v.Err()
 }
 
+// ignorePort returns the setting in profile HTTP, and otherwise false.
+func ignorePort(dc *resource.DecodeContext, ignore bool) (bool, error) { //nolint:unparam // the type of a hook
+	return ignore && dc.Types.Profile() == resource.HTTP, nil
+}
+
 // Field numbers of oneof members.
 const (
 	actionRoute                     = 2  // Route.action

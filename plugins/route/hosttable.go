@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/hostport"
 )
 
 // A hostTable finds the virtual host for an authority. It is immutable.
@@ -28,7 +29,7 @@ func (t *hostTable) Equal(*hostTable) bool { return true }
 // VirtualHost returns the virtual host for the authority of a call or for the name of a
 // client's target (A28). An exact domain is preferred, then the longest domain with a * at
 // the start, then the longest with a * at the end, then "*". The comparison ignores case.
-// VirtualHost returns nil if no domain matches.
+// VirtualHost returns nil if no domain matches. With IgnorePort, the port of the authority is not compared.
 //
 // It allocates only if the authority has upper-case letters. It is safe for concurrent use.
 func (u *Update) VirtualHost(authority string) *VirtualHost {
@@ -38,6 +39,9 @@ func (u *Update) VirtualHost(authority string) *VirtualHost {
 	t := u.hosts
 	if t == nil { // the update does not come from a decoder
 		t, _ = newHostTable(nil, u.VirtualHosts)
+	}
+	if u.IgnorePort {
+		authority, _, _ = hostport.Cut(authority)
 	}
 	i := t.find(strings.ToLower(authority))
 	if i < 0 || i >= len(u.VirtualHosts) {

@@ -39,10 +39,15 @@ type HTTPRoute struct {
 	// RetryBuffer is the limit of the bytes of a request that are kept for retries. It is the route's own, or else the virtual
 	// host's. Default math.MaxUint64: there is none.
 	RetryBuffer uint64
+
+	conditions *matchConditions // nil: there are none
 }
 
 // httpRoutes has the HTTPRoutes of a virtual host, by the index of the route.
-type httpRoutes struct{ list []HTTPRoute }
+type httpRoutes struct {
+	list []HTTPRoute
+	tls  tlsRequirement
+}
 
 // Equal reports whether both have the same content.
 func (r *httpRoutes) Equal(o *httpRoutes) bool {
@@ -79,7 +84,7 @@ func finishHTTP(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	for i, h := range m.GetVirtualHosts() {
 		q := p.Item("virtual_hosts", i)
 		host := &u.VirtualHosts[i]
-		host.http = &httpRoutes{make([]HTTPRoute, len(host.Routes))}
+		host.http = &httpRoutes{make([]HTTPRoute, len(host.Routes)), d.requirement(&q, h)}
 		changes := d.changes(&q, h)
 		retry := d.retry(q.Field("retry_policy"), h.GetRetryPolicy())
 		for j, r := range h.GetRoutes() {
@@ -111,6 +116,8 @@ func (d httpDecoder) route(p *resource.Path, out *HTTPRoute, m *routev3.Route) {
 	for i, q := range m.GetMatch().GetQueryParameters() {
 		out.Query = append(out.Query, d.query(p.Item("match.query_parameters", i), q))
 	}
+	at := p.Field("match")
+	out.conditions = d.conditions(&at, m.GetMatch())
 	switch a := m.GetAction().(type) {
 	case *routev3.Route_Redirect:
 		out.Redirect = d.redirect(p.Field("redirect"), a.Redirect)
@@ -204,12 +211,14 @@ type Rewrite struct {
 	Host       string
 	HostHeader string
 	HostPath   *RegexRewrite
+	// AppendHost appends the former host to X-Forwarded-Host, if the host changes.
+	AppendHost bool
 }
 
 func (d httpDecoder) rewrite(p *resource.Path, m *routev3.RouteAction) Rewrite {
 	out := Rewrite{
 		Prefix: m.GetPrefixRewrite(), PrefixSet: m.GetPrefixRewrite() != "",
-		Regex: d.regexRewrite(p.Field("regex_rewrite"), m.GetRegexRewrite()),
+		Regex: d.regexRewrite(p.Field("regex_rewrite"), m.GetRegexRewrite()), AppendHost: m.GetAppendXForwardedHost(),
 	}
 	if m.GetPathRewritePolicy() != nil {
 		d.v.Add(p.Field("path_rewrite_policy"), m.GetPathRewritePolicy().GetName(), "must not be set; path rewrite policies are not supported")

@@ -6,7 +6,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
-// An HTTPRequest has the parts of a request that routes of profile HTTP match.
+// An HTTPRequest has the parts of a request that routes of profile HTTP match. It may have a method ClientCertificate() (presented,
+// validated bool), which returns whether the client presented a certificate and whether the server has verified it. Otherwise there
+// is no certificate.
 type HTTPRequest interface {
 	// Values returns the values of a header. The name is in lower case. It may be that of a pseudo-header.
 	Values(name string) []string
@@ -57,6 +59,9 @@ func (h *VirtualHost) matchesHTTP(i int, path string, r HTTPRequest) bool {
 			if !x.Query[j].Match(r.Query) {
 				return false
 			}
+		}
+		if !x.conditions.match(r) {
+			return false
 		}
 	}
 	return m.PerMillion == nil || rollMillion() < *m.PerMillion

@@ -75,6 +75,9 @@ func (r *Route) matchesPath(path string) bool {
 	switch p := r.Path.(type) {
 	case Prefix:
 		return len(path) >= len(p.Value) && r.samePath(path[:len(p.Value)], p.Value)
+	case SeparatedPrefix:
+		n := len(p.Value)
+		return len(path) >= n && (len(path) == n || path[n] == '/') && r.samePath(path[:n], p.Value)
 	case Exact:
 		return r.samePath(path, p.Value)
 	case Regex:

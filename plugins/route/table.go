@@ -53,6 +53,8 @@ func (t *table) add(i int32, r *Route) {
 		}
 	case Prefix:
 		t.addPrefix(i, p.Value, !r.CaseSensitive)
+	case SeparatedPrefix:
+		t.addPrefix(i, p.Value, !r.CaseSensitive)
 	default:
 		t.others = append(t.others, i)
 	}

@@ -30,6 +30,13 @@ type Update struct {
 	VirtualHosts []VirtualHost
 	// The table that VirtualHost searches.
 	hosts *hostTable `xds:"shown=Hosts"`
+	// Whether VirtualHost ignores the port of an authority. Always false except in profile
+	// HTTP.
+	IgnorePort bool
+	// The overrides of HTTP filters for all routes, by filter name. Those of virtual hosts,
+	// routes and clusters replace them. Always nil except in profile HTTP, because gRPC has no
+	// such overrides (A39).
+	Overrides map[string]FilterOverride
 	// The LB policies by which cluster specifier plugins choose clusters, by plugin name. A
 	// plugin that is optional and not registered has an LB policy without a name.
 	Specifiers map[string]resource.LBConfig
@@ -97,7 +104,7 @@ type Route struct {
 	Overrides map[string]FilterOverride
 }
 
-// Path is [Prefix], [Exact] or [Regex].
+// Path is [Prefix], [SeparatedPrefix], [Exact] or [Regex].
 type Path interface {
 	isPath()
 }
@@ -125,6 +132,15 @@ type Prefix struct {
 }
 
 func (Prefix) isPath() {}
+
+// SeparatedPrefix matches a path that equals it, or that has a slash after it. Profile
+// GRPC rejects it (A28).
+type SeparatedPrefix struct {
+	// The prefix, without a slash at the end, compared byte by byte.
+	Value string
+}
+
+func (SeparatedPrefix) isPath() {}
 
 // Exact matches the whole path.
 type Exact struct {
@@ -266,6 +282,8 @@ func (u *Update) Equal(o *Update) bool {
 	}
 	return slices.EqualFunc(u.VirtualHosts, o.VirtualHosts, VirtualHost.Equal) &&
 		convert.EqualValues(u.hosts, o.hosts) &&
+		u.IgnorePort == o.IgnorePort &&
+		convert.EqualValues(u.Overrides, o.Overrides) &&
 		convert.EqualValues(u.Specifiers, o.Specifiers)
 }
 
@@ -327,6 +345,9 @@ func equalPath(a, b Path) bool {
 	switch a := a.(type) {
 	case Prefix:
 		c, ok := b.(Prefix)
+		return ok && a == c
+	case SeparatedPrefix:
+		c, ok := b.(SeparatedPrefix)
 		return ok && a == c
 	case Exact:
 		c, ok := b.(Exact)

@@ -48,10 +48,16 @@ func validateRoute(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v
 	if !m.GetMatch().hasPathSpecifier() {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
 	}
-	if x := m.GetMatch(); dc.Types.Profile() != resource.Envoy && x.hasPathSpecifier() && !x.hasPrefix() &&
+	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && x.hasPathSpecifier() && !x.hasPrefix() &&
 		!x.hasPath() && x.GetSafeRegex() == nil {
 		v.Add(p.Field("match"), nil,
 			"must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	}
+	if x := m.GetMatch(); dc.Types.Profile() == resource.HTTP && x.hasPathSpecifier() && !x.hasPrefix() &&
+		!x.hasPath() && x.GetSafeRegex() == nil && !x.hasPathSeparatedPrefix() {
+		v.Add(p.Field("match"), nil,
+			"must have exactly one of prefix, path, safe_regex, path_separated_prefix set when match.path_specifier "+
+				"is set (ADR 330)")
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetMatch().GetTlsContext().GetPresented() != nil {
 		v.Add(p.Field("match.tls_context.presented"), nil, "must not be set (ADR 330: it is not evaluated)")

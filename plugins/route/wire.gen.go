@@ -620,8 +620,10 @@ type wireRouteConfiguration struct {
 	VirtualHosts                       []wireVirtualHost
 	InternalOnlyHeaders                []string
 	ClusterSpecifierPlugins            []*routev3.ClusterSpecifierPlugin
+	IgnorePortInHostMatching           bool
 	VhostHeader                        string
 	IgnorePathParametersInPathMatching bool
+	TypedPerFilterConfig               map[string]*anypb.Any
 	RouteSpecifiers                    []wireTypedExtensionConfig
 }
 
@@ -640,12 +642,34 @@ func (m *wireRouteConfiguration) parse(r *wire.Reader) {
 			// cluster_specifier_plugins
 			x := wire.Scratch[*routev3.ClusterSpecifierPlugin](&m.ClusterSpecifierPlugins, r)
 			wire.Unmarshal(r, x)
+		case 14<<3 | wire.Varint:
+			// ignore_port_in_host_matching
+			m.IgnorePortInHostMatching = r.Bool()
 		case 18<<3 | wire.Len:
 			// vhost_header
 			m.VhostHeader = r.String()
 		case 15<<3 | wire.Varint:
 			// ignore_path_parameters_in_path_matching
 			m.IgnorePathParametersInPathMatching = r.Bool()
+		case 16<<3 | wire.Len:
+			// typed_per_filter_config
+			var key string
+			x := new(anypb.Any)
+			entry := r.Inside()
+			for r.Next() {
+				switch r.Tag() {
+				case 1<<3 | wire.Len:
+					// key
+					key = r.String()
+				case 2<<3 | wire.Len:
+					// value
+					wire.Any(r, x)
+				default:
+					r.Skip()
+				}
+			}
+			r.Leave(entry)
+			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x, r)
 		case 19<<3 | wire.Len:
 			// route_specifiers
 			x := wire.Scratch[wireTypedExtensionConfig](&m.RouteSpecifiers, r)
@@ -678,6 +702,13 @@ func (m *wireRouteConfiguration) GetClusterSpecifierPlugins() []*routev3.Cluster
 	return m.ClusterSpecifierPlugins
 }
 
+func (m *wireRouteConfiguration) GetIgnorePortInHostMatching() bool {
+	if m == nil {
+		return false
+	}
+	return m.IgnorePortInHostMatching
+}
+
 func (m *wireRouteConfiguration) GetVhostHeader() string {
 	if m == nil {
 		return ""
@@ -692,6 +723,13 @@ func (m *wireRouteConfiguration) GetIgnorePathParametersInPathMatching() bool {
 	return m.IgnorePathParametersInPathMatching
 }
 
+func (m *wireRouteConfiguration) GetTypedPerFilterConfig() map[string]*anypb.Any {
+	if m == nil {
+		return nil
+	}
+	return m.TypedPerFilterConfig
+}
+
 func (m *wireRouteConfiguration) GetRouteSpecifiers() []wireTypedExtensionConfig {
 	if m == nil {
 		return nil
@@ -702,20 +740,21 @@ func (m *wireRouteConfiguration) GetRouteSpecifiers() []wireTypedExtensionConfig
 // wireRouteMatch has the fields of envoy.config.route.v3.RouteMatch that the decoder
 // reads.
 type wireRouteMatch struct {
-	Prefix             string
-	Path               string
-	SafeRegex          wireRegexMatcher
-	CaseSensitive      wire.Wrapper[bool]
-	setCaseSensitive   bool
-	RuntimeFraction    *corev3.RuntimeFractionalPercent
-	Headers            []wireHeaderMatcher
-	QueryParameters    []*routev3.QueryParameterMatcher
-	Cookies            []wireCookieMatcher
-	TlsContext         wireRouteMatchTlsContextMatchOptions
-	setTlsContext      bool
-	DynamicMetadata    []wireMetadataMatcher
-	FilterState        []wireFilterStateMatcher
-	whichPathSpecifier int32 // the number of the member that is set
+	Prefix              string
+	Path                string
+	SafeRegex           wireRegexMatcher
+	PathSeparatedPrefix string
+	CaseSensitive       wire.Wrapper[bool]
+	setCaseSensitive    bool
+	RuntimeFraction     *corev3.RuntimeFractionalPercent
+	Headers             []wireHeaderMatcher
+	QueryParameters     []*routev3.QueryParameterMatcher
+	Cookies             []wireCookieMatcher
+	TlsContext          wireRouteMatchTlsContextMatchOptions
+	setTlsContext       bool
+	DynamicMetadata     []wireMetadataMatcher
+	FilterState         []wireFilterStateMatcher
+	whichPathSpecifier  int32 // the number of the member that is set
 }
 
 func (m *wireRouteMatch) parse(r *wire.Reader) {
@@ -746,7 +785,7 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 		case 14<<3 | wire.Len:
 			// path_separated_prefix
 			m.whichPathSpecifier = 14
-			r.Skip()
+			m.PathSeparatedPrefix = r.String()
 		case 15<<3 | wire.Len:
 			// path_match_policy
 			m.whichPathSpecifier = 15
@@ -816,6 +855,17 @@ func (m *wireRouteMatch) GetSafeRegex() *wireRegexMatcher {
 		return nil
 	}
 	return &m.SafeRegex
+}
+
+func (m *wireRouteMatch) GetPathSeparatedPrefix() string {
+	if m == nil || m.whichPathSpecifier != 14 {
+		return ""
+	}
+	return m.PathSeparatedPrefix
+}
+
+func (m *wireRouteMatch) hasPathSeparatedPrefix() bool {
+	return m != nil && m.whichPathSpecifier == 14
 }
 
 func (m *wireRouteMatch) GetCaseSensitive() *wire.Wrapper[bool] {

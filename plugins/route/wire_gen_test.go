@@ -49,6 +49,16 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, 
 	} else {
 		u.hosts = x
 	}
+	if x, err := ignorePort(dc, m.GetIgnorePortInHostMatching()); err != nil {
+		v.AddError(p.Field("ignore_port_in_host_matching"), err)
+	} else {
+		u.IgnorePort = x
+	}
+	if x, err := configOverrides(dc, m.GetTypedPerFilterConfig()); err != nil {
+		v.AddError(p.Field("typed_per_filter_config"), err)
+	} else {
+		u.Overrides = x
+	}
 	if x, err := specifiers(dc, m.GetClusterSpecifierPlugins()); err != nil {
 		v.AddError(p.Field("cluster_specifier_plugins"), err)
 	} else {
@@ -161,6 +171,9 @@ func messageDecodePath(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) {
 		return messageDecodePrefix(dc, meta, p, m, v)
 	}
+	if convert.Is[*routev3.RouteMatch_PathSeparatedPrefix](m.GetMatch().GetPathSpecifier()) {
+		return messageDecodeSeparatedPrefix(dc, meta, p, m, v)
+	}
 	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) {
 		return messageDecodeExact(dc, meta, p, m, v)
 	}
@@ -222,6 +235,15 @@ func messageDecodePrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resourc
 ) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
+	}
+}
+
+// messageDecodeSeparatedPrefix reads one SeparatedPrefix.
+func messageDecodeSeparatedPrefix(_ *resource.DecodeContext, _ *resource.Meta, _ *resource.Path, m *routev3.Route,
+	_ *resource.Violations,
+) SeparatedPrefix {
+	return SeparatedPrefix{
+		Value: m.GetMatch().GetPathSeparatedPrefix(),
 	}
 }
 
@@ -374,11 +396,19 @@ func messageValidateRoute(dc *resource.DecodeContext, p *resource.Path, m *route
 	if m.GetMatch().GetPathSpecifier() == nil {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
 	}
-	if x := m.GetMatch(); dc.Types.Profile() != resource.Envoy && x.GetPathSpecifier() != nil &&
+	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && x.GetPathSpecifier() != nil &&
 		!convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) &&
 		!convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && x.GetSafeRegex() == nil {
 		v.Add(p.Field("match"), nil,
 			"must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	}
+	if x := m.GetMatch(); dc.Types.Profile() == resource.HTTP && x.GetPathSpecifier() != nil &&
+		!convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) &&
+		!convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && x.GetSafeRegex() == nil &&
+		!convert.Is[*routev3.RouteMatch_PathSeparatedPrefix](x.GetPathSpecifier()) {
+		v.Add(p.Field("match"), nil,
+			"must have exactly one of prefix, path, safe_regex, path_separated_prefix set when match.path_specifier "+
+				"is set (ADR 330)")
 	}
 	if dc.Types.Profile() == resource.GRPC && m.GetMatch().GetTlsContext().GetPresented() != nil {
 		v.Add(p.Field("match.tls_context.presented"), nil, "must not be set (ADR 330: it is not evaluated)")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
+	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/internal/extensions/matchtree"
 )
 
@@ -117,7 +118,11 @@ type seen struct {
 
 func (s *seen) see(r *http.Request, received bool, a matchtree.Attributes) *matchtree.Call {
 	s.Request = r
-	s.request = matchtree.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, TLS: r.TLS != nil, Received: received}
+	tls := r.TLS != nil
+	if received {
+		tls = origin.Scheme(r) == "https"
+	}
+	s.request = matchtree.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, TLS: tls, Received: received}
 	s.call = matchtree.Call{Request: &s.request, Attributes: a}
 	return &s.call
 }
@@ -132,7 +137,7 @@ func callOf(r *http.Request) *matchtree.Call {
 
 // Peer implements [matchtree.Attributes].
 func (r *received) Peer() (net.Addr, *tls.ConnectionState) {
-	remote := parsed(r.RemoteAddr)
+	remote := origin.Client(r.Request)
 	if !remote.IsValid() {
 		return nil, r.TLS
 	}

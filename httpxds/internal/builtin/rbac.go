@@ -4,9 +4,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
+	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
@@ -52,27 +52,17 @@ func rulesCall(r *http.Request) rbac.Call {
 		target += "?" + r.URL.RawQuery
 	}
 	c := rbac.Call{
-		Method: r.URL.Path, Remote: parsed(r.RemoteAddr),
-		HTTP: &rbac.Request{Verb: r.Method, Target: target, Authority: r.Host, Scheme: "http", Values: r.Header.Values},
+		Method: r.URL.Path, Remote: origin.Peer(r), Client: origin.Client(r).Addr(),
+		HTTP: &rbac.Request{Verb: r.Method, Target: target, Authority: r.Host, Scheme: origin.Scheme(r), Values: r.Header.Values},
 	}
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		c.Local = parsed(a.String())
+		c.Local = origin.Parse(a.String())
 	}
 	if r.TLS != nil {
-		c.TLS, c.HTTP.Scheme = true, "https"
+		c.TLS, c.HTTP.ServerName = true, r.TLS.ServerName
 		if len(r.TLS.PeerCertificates) > 0 {
 			c.Certificate = r.TLS.PeerCertificates[0]
 		}
 	}
 	return c
-}
-
-// parsed returns an IP address and port without the zone and the IPv4-in-IPv6 form. It is the zero value for other
-// addresses.
-func parsed(addr string) netip.AddrPort {
-	ap, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return netip.AddrPort{}
-	}
-	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
 }

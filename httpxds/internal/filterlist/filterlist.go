@@ -35,9 +35,11 @@ type List[I Instance[C], C any] struct {
 	made map[place]result[C]
 }
 
-// A place is a filter with the levels that override its configuration: a virtual host or nil, and indexes or -1.
+// A place is a filter with the levels that override its configuration: the RouteConfiguration, a virtual host or nil, and indexes or
+// -1.
 type place struct {
 	name           string
+	config         bool // the RouteConfiguration
 	host           *route.VirtualHost
 	route, cluster int
 }
@@ -50,6 +52,8 @@ type result[C any] struct {
 // A Position is a route of a virtual host, or one of its weighted clusters. The zero Position is that of requests without a
 // route.
 type Position struct {
+	// Config is the RouteConfiguration, whose overrides apply to all routes.
+	Config      *route.Update
 	VirtualHost *route.VirtualHost
 	// Route is the index of the route.
 	Route int
@@ -61,8 +65,8 @@ type Position struct {
 // Interceptors returns the interceptors of a position, in the order of the list. It leaves out those that are nil. The error
 // names an entry that cannot run. Requests must fail then.
 func (l *List[I, C]) Interceptors(p Position) ([]C, error) {
-	host, own := p.overrides()
-	entries, err := filters.Entries(l.Filters, l.Known, host, own, p.Overrides)
+	all, host, own := p.overrides()
+	entries, err := filters.Entries(l.Filters, l.Known, all, host, own, p.Overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +83,35 @@ func (l *List[I, C]) Interceptors(p Position) ([]C, error) {
 	return out, nil
 }
 
-// overrides returns those of the virtual host and of the route.
-func (p *Position) overrides() (host, own map[string]route.FilterOverride) {
+// overrides returns those of the RouteConfiguration, of the virtual host and of the route.
+func (p *Position) overrides() (all, host, own map[string]route.FilterOverride) {
 	if p.VirtualHost == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return p.VirtualHost.Overrides, p.VirtualHost.Routes[p.Route].Overrides
+	if p.Config != nil {
+		all = p.Config.Overrides
+	}
+	return all, p.VirtualHost.Overrides, p.VirtualHost.Routes[p.Route].Overrides
 }
+
+// The levels of overrides, from the least to the most specific one.
+const (
+	levelConfig = iota
+	levelHost
+	levelRoute
+	levelCluster
+)
 
 // place returns the place of an entry's configuration.
 func (p *Position) place(e filters.Entry) place {
-	at := place{e.Name, nil, -1, -1}
-	if e.Level >= 0 {
+	at := place{e.Name, e.Level == levelConfig, nil, -1, -1}
+	if e.Level >= levelHost {
 		at.host = p.VirtualHost
 	}
-	if e.Level >= 1 {
+	if e.Level >= levelRoute {
 		at.route = p.Route
 	}
-	if e.Level == 2 {
+	if e.Level == levelCluster {
 		at.cluster = p.Cluster
 	}
 	return at
@@ -104,20 +119,23 @@ func (p *Position) place(e filters.Entry) place {
 
 // scope returns the text that identifies a place across updates.
 func (p *Position) scope(level int) string {
-	if level < 0 {
+	switch {
+	case level < 0:
 		return ""
+	case level == levelConfig:
+		return "all routes"
 	}
 	t := &p.VirtualHost.Routes[p.Route]
 	scope := fmt.Sprintf("%q", p.VirtualHost.Name)
 	switch {
-	case level == 0:
+	case level == levelHost:
 		return scope
 	case t.Name == "":
 		scope += fmt.Sprintf(" #%d", p.Route)
 	default:
 		scope += fmt.Sprintf(" %q", t.Name)
 	}
-	if level == 2 {
+	if level == levelCluster {
 		scope += fmt.Sprintf(" #%d", p.Cluster)
 	}
 	return scope

@@ -19,12 +19,14 @@ type backend struct {
 	protocols []string // for ALPN
 	instances filters.Holder[httpfilter.ServerInstance]
 	forward   http.Handler // of the routes to clusters
+	port      string       // on which it listens
 }
 
 var _ server.Backend[*routing] = (*backend)(nil)
 
 func newBackend(c *Config, addr net.Addr, protocols []string) *backend {
-	return &backend{config: c, lobby: server.NewLobby(addr), protocols: protocols, forward: forwarding(c.Forward)}
+	_, port, _ := net.SplitHostPort(addr.String()) // server.NewPort rejects other addresses
+	return &backend{config: c, lobby: server.NewLobby(addr), protocols: protocols, forward: forwarding(c.Forward), port: port}
 }
 
 // A chain serves the connections of one filter chain in one generation.
@@ -33,6 +35,7 @@ type chain struct {
 	lobby     *server.Lobby
 	protocols []string
 	tls       *security.Server
+	admission admission
 	routing   atomic.Pointer[routing]
 	draining  atomic.Bool
 
@@ -48,6 +51,10 @@ func (b *backend) Chain(o server.Opening[*routing]) server.Chain[*routing] {
 	c := &chain{
 		config: b.config, lobby: b.lobby, protocols: b.protocols, tls: o.TLS,
 		conns: make(map[*conn]struct{}), empty: make(chan struct{}),
+	}
+	c.admission.port = b.port
+	if m := o.FilterChain.Manager(); m != nil && m.HTTP != nil {
+		c.admission.HTTPSettings = *m.HTTP
 	}
 	c.routing.Store(o.Routing)
 	return c
@@ -156,6 +163,7 @@ func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest)
 		return
 	}
+	r = c.admission.admit(r)
 	routes.handler(r).ServeHTTP(w, r)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,10 @@ type conn struct {
 	chain  *chain
 	shaken atomic.Bool // the TLS handshake is finished, or there is none
 	closed atomic.Bool
+
+	by          string // the URI of the server's certificate; set by the handshake
+	described   sync.Once
+	description string // of the client's certificate, for proxies
 }
 
 // connOf returns the conn of a connection that http.Server has accepted.
@@ -53,6 +58,7 @@ func (c *conn) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return nil, errors.New("httpxds: the filter chain has no TLS")
 	}
 	config.NextProtos = c.chain.protocols
+	c.by = firstURI(config)
 	return config, nil
 }
 

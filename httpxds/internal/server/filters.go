@@ -8,7 +8,6 @@ import (
 	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
 	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/plugins/listener"
-	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // chainFilters creates the interceptors of one filter chain's routes.
@@ -24,10 +23,10 @@ func (b *backend) newChainFilters(set *filters.Set[httpfilter.ServerInstance], i
 	}
 }
 
-// wrap returns a handler that passes requests through the filters of a route to next. A nil virtual host is for requests
+// wrap returns a handler that passes requests through the filters of a route to next. The zero Position is for requests
 // without a route.
-func wrap(c *chainFilters, h *route.VirtualHost, index int, next http.Handler) (http.Handler, error) {
-	list, err := c.Interceptors(filterlist.Position{VirtualHost: h, Route: index})
+func wrap(c *chainFilters, at filterlist.Position, next http.Handler) (http.Handler, error) {
+	list, err := c.Interceptors(at)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
+	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
+	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -19,6 +21,8 @@ type routing struct {
 	handlers map[*route.Route]http.Handler
 	// unmatched is the handler of requests without a route. As in Envoy, they pass the filters and then get 404.
 	unmatched http.Handler
+	// secure redirects requests that must use TLS, after the filters. It is nil if no virtual host requires TLS.
+	secure http.Handler
 }
 
 // Describe implements [server.Routing].
@@ -74,10 +78,11 @@ func chainIDs(list []server.Routes) []any {
 // compile creates the handler of each route. Routes without overrides share theirs.
 func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) *routing {
 	out := &routing{set: c.Set, update: u, handlers: make(map[*route.Route]http.Handler)}
-	unmatched, failed := wrap(c, nil, -1, http.HandlerFunc(notFound))
+	unmatched, failed := wrap(c, filterlist.Position{}, http.HandlerFunc(notFound))
 	if out.unmatched = unmatched; failed != nil {
 		out.unmatched = http.HandlerFunc(unavailable)
 	}
+	out.secure = secured(c, u)
 	reported := false                     // that the filters fail without a route
 	common := make(map[bool]http.Handler) // for served routes and for others
 	for i := range u.VirtualHosts {
@@ -91,7 +96,7 @@ func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) 
 				out.handlers[t] = common[served]
 				continue
 			}
-			wrapped, err := wrap(c, h, j, handler)
+			wrapped, err := wrap(c, filterlist.Position{Config: u, VirtualHost: h, Route: j}, handler)
 			if err != nil {
 				p.Add("%v", err)
 				reported = reported || failed != nil && err.Error() == failed.Error()
@@ -135,6 +140,9 @@ func (r *routing) handler(req *http.Request) http.Handler {
 	if h == nil {
 		return r.unmatched
 	}
+	if r.secure != nil && insecure(req, h) {
+		return r.secure
+	}
 	i := h.MatchHTTP(req.URL.Path, headers{req})
 	if i < 0 {
 		return r.unmatched
@@ -155,10 +163,7 @@ func (h headers) Values(name string) []string {
 	case ":path":
 		return []string{h.URL.RequestURI()} // Request.RequestURI may have a scheme and a host
 	case ":scheme":
-		if h.TLS != nil {
-			return []string{"https"}
-		}
-		return []string{"http"}
+		return []string{origin.Scheme(h.Request)}
 	default:
 		return h.Header.Values(name)
 	}
@@ -171,6 +176,13 @@ func (h headers) Query(name string) (string, bool) {
 		return "", false
 	}
 	return values[0], true
+}
+
+// ClientCertificate returns whether the client presented a certificate, and whether it is valid. The handshake has verified each
+// certificate that it has asked for.
+func (h headers) ClientCertificate() (presented, validated bool) {
+	presented = h.TLS != nil && len(h.TLS.PeerCertificates) > 0
+	return presented, presented
 }
 
 var _ route.HTTPRequest = headers{}

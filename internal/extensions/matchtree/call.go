@@ -31,7 +31,7 @@ type Request struct {
 	URL    *url.URL
 	Host   string              // if not empty, it replaces that of the URL
 	Header map[string][]string // as http.Header
-	TLS    bool                // whether it came over TLS
+	TLS    bool                // whether the client has sent it by https
 	// Received reports that a server has received the request. The client could write any scheme into the URL then, and the path
 	// is the one that the handler serves.
 	Received bool

@@ -19,6 +19,9 @@ type Call struct {
 	// Local and Remote are the addresses of the connection, without zones. IPv4 addresses
 	// are unmapped. An address that is not an IP address is the zero value.
 	Local, Remote netip.AddrPort
+	// Client is the address of the client of an HTTP request, which may be behind proxies. It is the zero value if it is that
+	// of Remote, as for gRPC calls.
+	Client netip.Addr
 	// TLS reports whether the connection uses TLS.
 	TLS bool
 	// Certificate is the peer's certificate. It is nil if the peer sent none.
@@ -37,6 +40,8 @@ type Request struct {
 	Authority string
 	// Scheme is "http" or "https".
 	Scheme string
+	// ServerName is the server name (SNI) of the TLS handshake.
+	ServerName string
 	// Values returns the values of another header. Names are in lower case.
 	Values func(name string) []string
 }
@@ -98,6 +103,16 @@ func (r *request) matches(x rule) bool {
 		return r.Local.IsValid() && uint32(rule) == uint32(r.Local.Port())
 	case remoteAddress:
 		return rule.Contains(r.Remote.Addr())
+	case clientAddress:
+		if r.Client.IsValid() {
+			return rule.Contains(r.Client)
+		}
+		return rule.Contains(r.Remote.Addr())
+	case serverName:
+		if r.HTTP != nil {
+			return rule.Match(r.HTTP.ServerName)
+		}
+		return rule.Match("") // gRPC has none (A41)
 	case authenticated:
 		return r.TLS && (rule.Name == nil || r.authenticated(rule.Name))
 	default:

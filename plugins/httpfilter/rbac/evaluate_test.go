@@ -64,6 +64,7 @@ func TestEvaluateConnections(t *testing.T) {
 	subject := &x509.Certificate{Subject: pkix.Name{CommonName: "subject"}}
 	named := func(name string) string { return `authenticated { principal_name { exact: "` + name + `" } }` }
 	local := netip.MustParseAddrPort("10.0.0.1:80")
+	const peer = `remote_ip { address_prefix: "10.0.0.1" prefix_len { value: 32 } }`
 	for _, tt := range []struct {
 		rules string
 		call  Call
@@ -71,7 +72,15 @@ func TestEvaluateConnections(t *testing.T) {
 	}{
 		{rules("destination_port: 80", "any: true"), Call{Local: local}, true},
 		{rules("destination_port: 81", "any: true"), Call{Local: local}, false},
-		{rules("destination_port: 0", "any: true"), Call{}, false}, // the address is unknown
+		{rules("destination_port: 0", "any: true"), Call{}, false},                // the address is unknown
+		{rules(`requested_server_name { exact: "" }`, "any: true"), Call{}, true}, // gRPC has none
+		{rules(`requested_server_name { exact: "a" }`, "any: true"), Call{}, false},
+		{rules(`requested_server_name { exact: "a" }`, "any: true"), Call{HTTP: &Request{ServerName: "a"}}, true},
+		{rules(`requested_server_name { exact: "" }`, "any: true"), Call{HTTP: &Request{ServerName: "a"}}, false},
+		{rules("any: true", peer), Call{Remote: local}, true},
+		{rules("any: true", peer), Call{Remote: local, Client: netip.MustParseAddr("10.0.0.2")}, false},
+		{rules("any: true", peer), Call{Client: local.Addr()}, true},
+		{rules("any: true", "direct_"+peer), Call{Remote: local, Client: netip.MustParseAddr("10.0.0.2")}, true},
 		{rules("any: true", "authenticated {}"), Call{TLS: true}, true},
 		{rules("any: true", "authenticated {}"), Call{}, false},
 		{rules("any: true", named("")), Call{TLS: true}, true}, // no certificate: the empty name

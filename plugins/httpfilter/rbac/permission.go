@@ -32,8 +32,8 @@ func readPermission(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv
 		return localAddress{readPrefix(p.Field("destination_ip"), r.DestinationIp, v)}
 	case *rbacpolicyv3.Permission_DestinationPort:
 		return localPort(r.DestinationPort)
-	case *rbacpolicyv3.Permission_RequestedServerName: // gRPC never has one
-		return serverName(dc, p.Field("requested_server_name"), r.RequestedServerName, v)
+	case *rbacpolicyv3.Permission_RequestedServerName:
+		return serverName{readText(dc, p.Field("requested_server_name"), r.RequestedServerName, v)}
 	case *rbacpolicyv3.Permission_Metadata: // gRPC never has any
 		return constant(r.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
 	case *rbacpolicyv3.Permission_SourcedMetadata:

@@ -36,7 +36,7 @@ func readPrincipal(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv3
 	case *rbacpolicyv3.Principal_DirectRemoteIp:
 		return remoteAddress{readPrefix(p.Field("direct_remote_ip"), i.DirectRemoteIp, v)}
 	case *rbacpolicyv3.Principal_RemoteIp:
-		return remoteAddress{readPrefix(p.Field("remote_ip"), i.RemoteIp, v)}
+		return clientAddress{readPrefix(p.Field("remote_ip"), i.RemoteIp, v)}
 	case *rbacpolicyv3.Principal_Header:
 		return readHeader(dc, p.Field("header"), i.Header, v)
 	case *rbacpolicyv3.Principal_UrlPath:

@@ -49,21 +49,6 @@ func readText(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMa
 	return s
 }
 
-// serverName matches the empty string, which is the requested server name in gRPC (A41). Connections of HTTP servers can
-// have one, which RBAC does not know (ADR 330).
-func serverName(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) rule {
-	if dc != nil && dc.Types.Profile() == resource.HTTP {
-		v.Add(p, nil, "must not be set; server names are not supported, so use the header :authority")
-		return constant(false)
-	}
-	s, err := matcher.PartsOfString(m).Matcher(dc)
-	if err != nil {
-		v.AddError(p, err)
-		return constant(false)
-	}
-	return constant(s.Match(""))
-}
-
 func readPrefix(p resource.Path, m *corev3.CidrRange, v *resource.Violations) netip.Prefix {
 	prefix, err := matcher.NewPrefix(m)
 	if err != nil {

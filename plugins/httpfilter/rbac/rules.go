@@ -23,7 +23,7 @@ type namedPolicy struct {
 }
 
 // A rule is a condition that a call can match: and, or, not, constant, headerRule,
-// methodPath, localAddress, localPort, remoteAddress or authenticated.
+// methodPath, localAddress, localPort, remoteAddress, clientAddress, serverName or authenticated.
 type rule interface{ isRule() }
 
 // and matches if all of its rules match. It has at least one.
@@ -56,6 +56,12 @@ type localPort uint32
 // A remoteAddress matches the address of the peer.
 type remoteAddress struct{ netip.Prefix }
 
+// A clientAddress matches the address of the client, which is that of the peer unless an HTTP request has passed trusted proxies.
+type clientAddress struct{ netip.Prefix }
+
+// A serverName matches the server name of the TLS handshake of an HTTP request. That of a gRPC call is empty (A41).
+type serverName struct{ matcher.String }
+
 // authenticated matches connections with TLS. A Name must match a URI of the peer's
 // certificate. If there is no URI it must match a DNS name, and else the subject. Without a
 // certificate it must match the empty string.
@@ -70,4 +76,6 @@ func (methodPath) isRule()    {}
 func (localAddress) isRule()  {}
 func (localPort) isRule()     {}
 func (remoteAddress) isRule() {}
+func (clientAddress) isRule() {}
+func (serverName) isRule()    {}
 func (authenticated) isRule() {}

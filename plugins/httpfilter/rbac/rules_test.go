@@ -41,14 +41,13 @@ func TestPermissionsAndPrincipals(t *testing.T) {
 
 		{"destination_port: 80", "", localPort(80), ""},
 		{`destination_ip { address_prefix: "10.1.2.3" prefix_len { value: 8 } }`, "", localAddress{netip.MustParsePrefix("10.0.0.0/8")}, ""},
-		{`requested_server_name { exact: "" }`, "", constant(true), ""},
-		{`requested_server_name { exact: "a" }`, "", constant(false), ""},
+		{`requested_server_name { exact: "a" }`, "", serverName{exact("a")}, ""},
 
 		{"", `authenticated {}`, authenticated{}, ""},
 		{"", `authenticated { principal_name { exact: "spiffe://a" } }`, authenticated{&name}, ""},
 		{"", `source_ip { address_prefix: "::1" prefix_len { value: 128 } }`, remoteAddress{netip.MustParsePrefix("::1/128")}, ""},
 		{"", `direct_remote_ip { address_prefix: "1.2.3.4" prefix_len { value: 32 } }`, remoteAddress{netip.MustParsePrefix("1.2.3.4/32")}, ""},
-		{"", `remote_ip { address_prefix: "1.2.3.4" }`, remoteAddress{netip.MustParsePrefix("0.0.0.0/0")}, ""},
+		{"", `remote_ip { address_prefix: "1.2.3.4" }`, clientAddress{netip.MustParsePrefix("0.0.0.0/0")}, ""},
 
 		{`header { name: ":scheme" present_match: true }`, `header { name: ":scheme" present_match: true }`, nil, `header.name = ":scheme"; must not be :scheme or start with grpc- (A41)`},
 		{`header { name: "Grpc-A" present_match: true }`, `header { name: "Grpc-A" present_match: true }`, nil, `header.name = "grpc-a"; must not be`},
