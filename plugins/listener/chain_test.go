@@ -70,6 +70,8 @@ func TestFilterChain(t *testing.T) {
 		"port", `prefix_ranges { address_prefix: "10.4.0.0" prefix_len { value: 16 } } source_prefix_ranges { address_prefix: "192.168.0.0" prefix_len { value: 16 } } source_ports: 9`,
 		"nearer", `prefix_ranges { address_prefix: "10.4.0.0" prefix_len { value: 16 } } source_prefix_ranges { address_prefix: "192.168.1.0" prefix_len { value: 24 } } source_ports: 9`,
 		"direct", `prefix_ranges { address_prefix: "10.5.0.0" prefix_len { value: 16 } } direct_source_prefix_ranges { address_prefix: "192.168.0.0" prefix_len { value: 16 } }`,
+		"never raw", `prefix_ranges { address_prefix: "10.6.0.0" prefix_len { value: 16 } } transport_protocol: "raw_buffer" application_protocols: "h2"`,
+		"without a protocol", `prefix_ranges { address_prefix: "10.6.0.0" prefix_len { value: 16 } }`,
 		"last of four", `prefix_ranges { address_prefix: "255.255.255.255" prefix_len { value: 32 } }`,
 		"six", `prefix_ranges { address_prefix: "fe80::" prefix_len { value: 10 } }`,
 	))
@@ -90,6 +92,7 @@ func TestFilterChain(t *testing.T) {
 		{"10.4.0.1:80", "1.1.1.1:9", "default"},
 		{"10.5.0.1:80", "192.168.1.1:9", "direct"},
 		{"10.5.0.1:80", "1.1.1.1:9", "default"},
+		{"10.6.0.1:80", "1.1.1.1:9", "without a protocol"}, // a chain that never matches hides no other by its protocol
 		{"255.255.255.255:80", "1.1.1.1:9", "last of four"},
 		{"255.255.255.254:80", "1.1.1.1:9", "four"},
 		{"[::ffff:10.0.0.1]:80", "1.1.1.1:1", "ten"},

@@ -58,6 +58,20 @@ func (w *world) subConn(addr string) (*SubConn, <-chan balancer.SubConnState) {
 	return sc.(*SubConn), states
 }
 
+// A policy of a program can give a subchannel no address. A subchannel always has one.
+func TestSubchannelsHaveAddresses(t *testing.T) {
+	w := newWorld(t, Auto)
+	for _, none := range [][]resolver.Address{nil, {}} {
+		if sc, err := w.tree.NewSubConn(none, balancer.NewSubConnOptions{}); sc != nil || err == nil {
+			t.Errorf("without an address, the subchannel is %v, %v; want an error", sc, err)
+		}
+		sc, states := w.subConn(w.addr)
+		w.tree.UpdateAddresses(sc, none)
+		sc.Connect()
+		w.await(states, connectivity.Ready)
+	}
+}
+
 // await waits for a state.
 func (w *world) await(states <-chan balancer.SubConnState, want connectivity.State) balancer.SubConnState {
 	w.Helper()

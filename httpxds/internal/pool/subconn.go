@@ -61,6 +61,8 @@ type waiter struct {
 	pending breaker.Unit
 }
 
+// newSubConn returns a subchannel. There is an address, because NewSubConn and UpdateAddresses accept no empty list. So the
+// package reads the first one without a check.
 func newSubConn(t *Tree, addrs []resolver.Address, listener func(balancer.SubConnState)) *SubConn {
 	s := &SubConn{tree: t, addresses: addrs, listener: listener, circuit: lbtree.HTTPOf(addrs[0].Attributes).Circuit}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
