@@ -84,6 +84,7 @@ func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response
 		switch {
 		case next != nil:
 			lease.Pick.Done(balancer.DoneInfo{}) // the endpoint did not receive it
+			x.upload.rest()
 			r = next
 		case failed != nil:
 			lease.Pick.Done(balancer.DoneInfo{})
@@ -103,7 +104,7 @@ func (x *exchange) wrong(ctx context.Context, l pool.Lease, wrote int64, err err
 	if ctx.Err() != nil || errors.Is(err, errInsecure) || errors.Is(err, errPerTry) {
 		return nil
 	}
-	if l.Multiplexed() && unwritable(err) || !l.Multiplexed() && wrote == 0 && !l.Failed() {
+	if l.Multiplexed() && unwritable(err) || !l.Multiplexed() && wrote == 0 && !l.Failed() && !endedIdle(err) {
 		return err
 	}
 	return nil

@@ -2,24 +2,22 @@ package httpxds
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 )
 
-// A checkedBody is the body of a request, as the program made it. It finds the errors of the program: a Read that fails, and a
-// length that differs from the one that the request announces. It closes the body once.
+// A checkedBody is the body of a request, as the program made it. It finds the errors of the program: a Read that fails before
+// Close, and a length that differs from the one that the request announces. It closes the body once.
 type checkedBody struct {
 	source io.ReadCloser
 	length int64 // that the request announces; -1: none
 	read   int64
 	failed atomic.Pointer[error]
-	once   sync.Once
+	closed atomic.Bool
 }
 
 // checkedBodyOf returns the body of a request as a checkedBody.
@@ -38,11 +36,11 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 		if extra := b.read - b.length; extra > 0 {
 			n -= int(min(extra, int64(n)))
 			err = fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is greater", b.length) //nolint:staticcheck // a name
-		} else if extra < 0 && errors.Is(err, io.EOF) {
+		} else if extra < 0 && err == io.EOF { //nolint:errorlint // net/http compares, too
 			err = fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is %d", b.length, b.read) //nolint:staticcheck // a name
 		}
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF && !b.closed.Load() { //nolint:errorlint // as above
 		b.failed.Store(&err)
 	}
 	return n, err
@@ -50,7 +48,9 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 
 // Close implements [io.Closer]. The error of the body has no effect on the request, as in HTTP/2.
 func (b *checkedBody) Close() error {
-	b.once.Do(func() { _ = b.source.Close() })
+	if !b.closed.Swap(true) {
+		_ = b.source.Close()
+	}
 	return nil
 }
 

@@ -22,6 +22,18 @@ import (
 // the settings of a cluster whose servers must have a name.
 func tlsWorld(t *testing.T) (w *world, addr string, upstream func(name string) string) {
 	t.Helper()
+	return tlsWorldOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "raw" {
+			summarize(w, r)
+			return
+		}
+		named("tls")(w, r)
+	})
+}
+
+// tlsWorldOf is tlsWorld with the handler of the server.
+func tlsWorldOf(t *testing.T, h http.HandlerFunc) (w *world, addr string, upstream func(name string) string) {
+	t.Helper()
 	ca, err := testca.New("test")
 	if err != nil {
 		t.Fatal(err)
@@ -34,13 +46,7 @@ func tlsWorld(t *testing.T) (w *world, addr string, upstream func(name string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") == "raw" {
-			summarize(w, r)
-			return
-		}
-		named("tls")(w, r)
-	}))
+	s := httptest.NewUnstartedServer(h)
 	s.EnableHTTP2 = true
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s.StartTLS()

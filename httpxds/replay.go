@@ -68,6 +68,12 @@ func unanswered(err error) bool {
 	return strings.Contains(text, "net/http: Transport failed to read from server: ") || strings.Contains(text, "http: server closed idle connection")
 }
 
+// endedIdle reports whether the endpoint has ended a connection of HTTP/1.1 before net/http sent the request: by the end of TLS,
+// or by a response to no request, such as one with the status 408. The network has not failed then.
+func endedIdle(err error) bool {
+	return unanswered(err) || strings.Contains(err.Error(), "readLoopPeekFailLocked: ")
+}
+
 // rewound returns the request with an unread body, or nil if its body cannot be read again. The attempt before it can read the
 // body no more. The error is that of GetBody.
 func (x *exchange) rewound(r *http.Request) (*http.Request, error) {

@@ -214,6 +214,7 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 			}
 			return resp, err
 		}
+		x.upload.rest()
 		if resp != nil {
 			x.discard(resp)
 		}

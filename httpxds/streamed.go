@@ -83,7 +83,7 @@ func (x *exchange) retryBuffer(r *http.Request) int {
 func (b *streamedBody) next() *attemptBody {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.final || b.err != nil && !errors.Is(b.err, io.EOF) {
+	if b.final || b.err != nil && b.err != io.EOF { //nolint:errorlint // net/http compares, too
 		return nil
 	}
 	b.current = &attemptBody{body: b}
@@ -135,7 +135,7 @@ func (b *streamedBody) close() {
 func (a *attemptBody) Read(p []byte) (int, error) {
 	b := a.body
 	b.mu.Lock()
-	if !a.begun {
+	if !a.begun && !a.closed && a == b.current { // a late read of an earlier attempt must not hold the limits
 		a.begun = true
 		b.upload.begin()
 	}

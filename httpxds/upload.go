@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// An upload is the body of a request, for its time limits. They count while the request waits for a connection, and start again
-// when the whole body was read. A nil upload has no time limits.
+// An upload is the body of a request, for its time limits. They count while the request waits for a connection or for its next
+// attempt, and start again when the whole body was read. A nil upload has no time limits.
 type upload struct {
 	route *timeLimit // nil: none
 
 	mu      sync.Mutex
 	attempt *timeLimit // the limit of the attempt that sends the body; nil: none
+	held    bool       // an attempt sends the body
 	ended   bool       // the whole body was read
 }
 
@@ -30,7 +31,12 @@ func (u *upload) try(l *timeLimit, r *http.Request) {
 // faster way.
 func (u *upload) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteHeaders: u.begin, WroteRequest: func(httptrace.WroteRequestInfo) { u.end() },
+		WroteHeaders: u.begin,
+		WroteRequest: func(i httptrace.WroteRequestInfo) {
+			if i.Err == nil {
+				u.end()
+			}
+		},
 	})
 }
 
@@ -39,6 +45,16 @@ func (u *upload) begin() { u.change(false) }
 
 // end starts the time limits again. It is called after the last read, and has an effect once.
 func (u *upload) end() { u.change(true) }
+
+// rest starts the time limit of the route again if an attempt that held it has failed. The next attempt holds it again.
+func (u *upload) rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.held && u.route != nil {
+		u.route.again()
+	}
+	u.held = false
+}
 
 func (u *upload) change(end bool) {
 	if u == nil {
@@ -49,7 +65,7 @@ func (u *upload) change(end bool) {
 	if u.ended {
 		return
 	}
-	u.ended = end
+	u.held, u.ended = !end, end
 	for _, l := range [...]*timeLimit{u.route, u.attempt} {
 		switch {
 		case l == nil:

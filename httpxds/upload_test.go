@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,4 +122,65 @@ func TestLimitsWithoutAnUpload(t *testing.T) {
 	expect()
 	cancel()
 	<-held
+}
+
+// TestSlowUploadAfterAFailure expects the time limit of the route to stop for the upload of a later attempt, too.
+func TestSlowUploadAfterAFailure(t *testing.T) {
+	const size = 8 << 20 // more than the buffers of a connection
+	for name, p := range eachProtocol {
+		var requests atomic.Int64
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) == 1 {
+				panic(http.ErrAbortHandler)
+			}
+			<-time.NewTimer(time.Second).C // longer than the limit
+			n, err := io.Copy(io.Discard, r.Body)
+			_, _ = fmt.Fprint(w, n, err)
+		})
+		rt := single(t, addr, `timeout { nanos: 500000000 } retry_policy { retry_on: "5xx,reset" num_retries { value: 1 } retry_back_off { base_interval { nanos: 1000000 } } }`,
+			httpxds.WithProtocol(p))
+		if body, err := post(t, rt, bytes.NewReader(make([]byte, size))); body != fmt.Sprintf("%d <nil>", size) || err != nil {
+			t.Errorf("%s: %q, %v after %d requests; want the size of the body", name, body, err, requests.Load())
+		}
+	}
+}
+
+// An endless body tells that it is read.
+type endless struct{ begun chan<- struct{} }
+
+// Read implements [io.Reader].
+func (r endless) Read(p []byte) (int, error) {
+	select {
+	case r.begun <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+// TestLimitBetweenAttempts expects the time limit of the route to count again after an attempt that failed during its upload.
+func TestLimitBetweenAttempts(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	addr := serve(t, func(http.ResponseWriter, *http.Request) {
+		<-begun
+		panic(http.ErrAbortHandler)
+	})
+	for name, p := range eachProtocol {
+		for _, rewind := range []bool{false, true} {
+			rt := single(t, addr, `timeout { nanos: 300000000 } retry_policy { retry_on: "5xx,reset" num_retries { value: 1 }
+				retry_back_off { base_interval { seconds: 36000 } max_interval { seconds: 36000 } } }`, httpxds.WithProtocol(p), httpxds.WithRetryBuffer(1<<30))
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc/", endless{begun})
+			check(t, err)
+			if rewind {
+				r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(endless{begun}), nil }
+			}
+			_, err = rt.RoundTrip(r)
+			if e := (*httpxds.Error)(nil); !errors.As(err, &e) || e.Reason != httpxds.Timeout {
+				t.Errorf("%s, GetBody %t: %v; want the time limit of the route", name, rewind, err)
+			}
+			select {
+			case <-begun: // of a read after the abort
+			default:
+			}
+		}
+	}
 }

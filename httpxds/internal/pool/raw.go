@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/netconn"
 )
@@ -15,6 +16,7 @@ type rawConn struct {
 	requests atomic.Int64
 	closing  atomic.Bool // Close was called
 	failed   atomic.Bool // a Read or a Write failed before
+	leaving  atomic.Bool // TLS writes its last alert
 
 	mu     sync.Mutex
 	closed bool
@@ -65,11 +67,20 @@ func (c *rawConn) Read(b []byte) (int, error) {
 // Write implements [net.Conn].
 func (c *rawConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.written.Add(int64(n))
+	if !c.leaving.Load() {
+		c.written.Add(int64(n))
+	}
 	if err != nil {
 		c.fail()
 	}
 	return n, err
+}
+
+// SetWriteDeadline implements [net.Conn]. On connections of HTTP/1.1, only the Close of a [crypto/tls.Conn] calls it, before the
+// alert that ends TLS. The alert is no part of a request. The bytes of HTTP/2 decide about no repetition.
+func (c *rawConn) SetWriteDeadline(t time.Time) error {
+	c.leaving.Store(true)
+	return c.Conn.SetWriteDeadline(t)
 }
 
 // fail records an error of the connection that Close has not caused.
