@@ -71,7 +71,7 @@ func TestClientRequireTLS(t *testing.T) {
 	resp, err := rt.RoundTrip(r)
 	check(t, err)
 	defer resp.Body.Close()
-	if l := resp.Header.Get("Location"); resp.StatusCode != 301 || l != "https://svc/a%20b?c=%2F" {
+	if l := resp.Header.Get("Location"); resp.StatusCode != http.StatusMovedPermanently || l != "https://svc/a%20b?c=%2F" {
 		t.Errorf("the response is %d to %q; want 301 to https://svc/a%%20b?c=%%2F", resp.StatusCode, l)
 	}
 	if _, err := get(t, rt, "https://svc/"); err == nil || !strings.Contains(err.Error(), "did not configure TLS") {

@@ -381,7 +381,8 @@ func TestForwardedHeaders(t *testing.T) {
 		{"xff_num_trusted_hops: 1", header("X-Forwarded-Proto", "https"), []string{"", "https", "", ""}},
 		{
 			remote + `internal_address_config { cidr_ranges { address_prefix: "127.0.0.0" prefix_len { value: 8 } } }`,
-			func(*http.Request) {}, []string{"127.0.0.1", "http", "", "true"},
+			func(*http.Request) {},
+			[]string{"127.0.0.1", "http", "", "true"},
 		},
 	} {
 		s := newSite(t, http.HandlerFunc(page), "", nil, httpxds.WithForwarding(forward))

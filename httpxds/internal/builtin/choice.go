@@ -118,11 +118,11 @@ type seen struct {
 
 func (s *seen) see(r *http.Request, received bool, a matchtree.Attributes) *matchtree.Call {
 	s.Request = r
-	tls := r.TLS != nil
+	secure := r.TLS != nil
 	if received {
-		tls = origin.Scheme(r) == "https"
+		secure = origin.Scheme(r) == "https"
 	}
-	s.request = matchtree.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, TLS: tls, Received: received}
+	s.request = matchtree.Request{Method: r.Method, URL: r.URL, Host: r.Host, Header: r.Header, TLS: secure, Received: received}
 	s.call = matchtree.Call{Request: &s.request, Attributes: a}
 	return &s.call
 }

@@ -22,13 +22,14 @@ func (a *admission) certificate(r *http.Request) {
 		delete(r.Header, forwardedCert)
 		return
 	}
-	switch c := connOfRequest(r); a.ClientCert {
-	case listener.ClientCertAppend:
-		list := append(r.Header[forwardedCert][:len(r.Header[forwardedCert]):len(r.Header[forwardedCert])], c.element(r.TLS))
-		r.Header[forwardedCert] = []string{strings.Join(list, ",")}
-	case listener.ClientCertSet:
-		r.Header[forwardedCert] = []string{c.element(r.TLS)}
+	if a.ClientCert == listener.ClientCertForward {
+		return
 	}
+	element := connOfRequest(r).element(r.TLS)
+	if earlier := r.Header[forwardedCert]; a.ClientCert == listener.ClientCertAppend && len(earlier) > 0 {
+		element = strings.Join(earlier, ",") + "," + element
+	}
+	r.Header[forwardedCert] = []string{element}
 }
 
 // element returns the description of the connection's certificates. It is the same for all requests of the connection.

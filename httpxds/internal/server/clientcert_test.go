@@ -47,7 +47,8 @@ func TestDescribe(t *testing.T) {
 		{"spiffe://mesh/server", listener.ClientCertDetails{Cert: true}, "By=spiffe://mesh/server;" + hash + `;Cert="` + escaped(leaf) + `"`},
 		{"", listener.ClientCertDetails{Chain: true}, hash + `;Chain="` + escaped(leaf) + escaped(ca.Certificate) + `"`},
 		{
-			"", listener.ClientCertDetails{Subject: true, URI: true, DNS: true, Issuer: true},
+			"",
+			listener.ClientCertDetails{Subject: true, URI: true, DNS: true, Issuer: true},
 			hash + `;Subject="CN=a\"\;URI=x";URI=spiffe://mesh/a;URI="spiffe:b%22;By=x%5C";DNS="d%22;URI=x";Issuer="CN=ca"`,
 		},
 	} {
@@ -73,7 +74,7 @@ func TestFirstURI(t *testing.T) {
 		{[]tls.Certificate{{Leaf: &x509.Certificate{}}}, ""},
 		{[]tls.Certificate{{Leaf: &x509.Certificate{URIs: uris}}}, "spiffe://a"},
 	} {
-		if got := firstURI(&tls.Config{Certificates: tt.certificates}); got != tt.want { //nolint:gosec // it serves nothing
+		if got := firstURI(&tls.Config{Certificates: tt.certificates}); got != tt.want {
 			t.Errorf("%v has the URI %q; want %q", tt.certificates, got, tt.want)
 		}
 	}
