@@ -80,3 +80,27 @@ func TestKeptContents(t *testing.T) {
 		}
 	})
 }
+
+// A response never has a resource twice: a removed alias keeps no older version of the resource.
+func TestRemovedAliasKeepsNoOlderVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		n := newNaive(t, c, false)
+		n.change(clusterURL, []string{"a", "x"}, nil)
+		r := put(clusterURL, "a", "1")
+		r.Aliases = []string{"x"}
+		commit(t, m, new(source.Tx).Put(r))
+		n.read()
+		n.older = func(name, had, body string) {
+			if body != "a=2" {
+				t.Errorf("%s: %q replaces %q", name, body, had)
+			}
+		}
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "2")))
+		for n.next("") {
+			if got := n.of(clusterURL).has["a"]; got != "a=2" {
+				t.Errorf("the client has %q", got)
+			}
+		}
+	})
+}

@@ -12,7 +12,7 @@ import (
 func (s *substream) sotwRequest(r *request, repeated bool) error {
 	if r.digest == s.names {
 		if repeated {
-			s.repeat()
+			return s.repeat()
 		}
 		return nil
 	}
@@ -21,7 +21,9 @@ func (s *substream) sotwRequest(r *request, repeated bool) error {
 	}
 	s.names = r.digest
 	if s.warms {
-		s.repeat()
+		if err := s.repeat(); err != nil {
+			return err
+		}
 	}
 	s.explicit = s.explicit || len(r.names) > 0
 	refused := s.takeRefused()
@@ -49,21 +51,23 @@ func (s *substream) sotwRequest(r *request, repeated bool) error {
 
 // repeat answers a request that repeats the names of the one before, and acknowledges nothing. Envoy sends one to warm
 // a changed cluster or listener: it waits for the endpoints or routes, which have not changed.
-func (s *substream) repeat() {
+func (s *substream) repeat() error {
 	s.warms = false
-	for p := range s.subs.all() {
-		if p.shows() != nil {
-			p.flags |= resend
-			s.note(p.entry)
-		}
+	s.stream.touch()
+	if s.kind.Complete {
+		s.lag()
+		s.puts = true // each response has everything
+		return nil
 	}
 	for _, l := range s.lists {
 		l.told, s.gone = false, true
 	}
-	if s.kind.Complete {
-		s.puts = true
-	}
-	s.stream.touch()
+	return s.eachPart(func(p *sub) {
+		if p.shows() != nil {
+			p.flags |= resend
+			s.note(p.entry)
+		}
+	}, s.stream.pause)
 }
 
 // changed notes for the type that depends on this one that the client may warm a changed resource, and ask again.
@@ -185,7 +189,7 @@ func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 	for p := range s.subs.all() {
 		x := p.shows()
 		p.flags &^= resend
-		if k := p.entry.kept; keep && x == nil && k != nil && p.stamp != 0 {
+		if k := p.entry.kept; keep && x == nil && k != nil && p.stamp != 0 && !s.replaced(p.entry) {
 			x, gone = k.content, true
 		}
 		if x == nil {
@@ -211,6 +215,13 @@ func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 	s.dirty, s.beats = shrink(s.dirty), nil
 	s.puts, s.gone = false, gone
 	return batch, true
+}
+
+// replaced reports whether a response has the resource of an entry with a kept content, whose alias it was, in another
+// version.
+func (s *substream) replaced(e *entry) bool {
+	target := s.kind.entries[e.kept.content.name]
+	return target != nil && target != e && target.content != nil && s.find(target) != nil
 }
 
 // newBatch starts the batch of a response.

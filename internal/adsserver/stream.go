@@ -208,9 +208,9 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		var current bool
 		if current, repeated = s.answer(r); !current { // stale
 			if repeated && r.digest == s.names {
-				s.repeat()
+				err = s.repeat()
 			}
-			return rejection, nil, nil
+			return rejection, nil, err
 		}
 	}
 	if r.rejected && !first {

@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -116,6 +117,30 @@ func TestChangedRequestOfWarmingIsAnswered(t *testing.T) {
 		synctest.Wait()
 		if got, want := n.endpoints(t), []string{"d"}; !slices.Equal(got, want) {
 			t.Errorf("the next request with another name is answered with %q, want %q", got, want)
+		}
+	})
+}
+
+// A short request that repeats the wildcard does not keep others from the lock of the core.
+func TestRepetitionInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		n := newNaive(t, c, false)
+		n.change(pairURL, []string{source.Wildcard}, nil)
+		tx := new(source.Tx)
+		for i := range 9 {
+			tx.Put(put(pairURL, fmt.Sprint("n", i), "1"))
+		}
+		commit(t, m, tx)
+		n.read()
+		parts := 0
+		c.part, c.between = 4, func() { parts++ }
+		n.change(pairURL, nil, nil)
+		if parts != 2 {
+			t.Errorf("the request was handled in %d parts, want 3", parts+1)
+		}
+		if got := n.read(); len(got) != 1 || len(n.of(pairURL).has) != 9 {
+			t.Errorf("the client received %d responses and has %v", len(got), n.of(pairURL).has)
 		}
 	})
 }
