@@ -95,7 +95,7 @@ func (s *substream) changes() (batch []*content) {
 			continue
 		case p.stamp == x.stamp && !p.flags.has(resend):
 			continue
-		case delta && s.holds(x):
+		case delta && p.stamp == 0 && s.holds(x):
 			s.claims.settle(x.name)
 			s.has(p, x)
 			continue
@@ -107,7 +107,9 @@ func (s *substream) changes() (batch []*content) {
 			s.puts = true
 			break
 		}
-		s.claims.settle(x.name) // not before: a resource that waits for the next response may be removed first
+		if x != e.failure { // which says nothing about the resource
+			s.claims.settle(x.name) // not before: a resource that waits for the next response may be removed first
+		}
 		s.has(p, x)
 		batch = s.stream.core.appendOnce(batch, x)
 	}

@@ -156,9 +156,9 @@ func (s *substream) extend(p *sub, f flags) {
 		e.explicit++
 		if e.explicit == 1 {
 			e.feed.want(s.kind, e.name, add)
-			if !e.known && e.asked == nil {
-				e.asked = s.stream.core.ask(&question{kind: s.kind, entry: e})
-			}
+		}
+		if !e.known && e.asked == nil && e.failure == nil {
+			e.asked = s.stream.core.ask(&question{kind: s.kind, entry: e})
 		}
 		if !e.known && (e.failure == nil || !s.replaces() || s.patient()) {
 			p.flags |= waits
@@ -221,7 +221,8 @@ func (s *substream) subscribe(name string, f flags) *entry {
 		s.again(l)
 		return nil
 	}
-	if l := k.collections[name]; l != nil {
+	if l := k.collections[name]; l != nil && len(l.streams) == 0 && len(l.leaving) > 0 {
+		s.merge() // the added entries may belong only to the streams that leave
 		c.abandoned(l)
 	}
 	l := c.collectionOf(k, name, c.route(name))
@@ -234,9 +235,9 @@ func (s *substream) subscribe(name string, f flags) *entry {
 	if len(l.streams) == 0 {
 		l.complete = l.feed == nil
 		l.feed.want(k, name, add)
-		if !l.complete && l.asked == nil && name != source.Wildcard { // a response without it would say that nothing exists
-			l.asked = c.ask(&question{kind: k, list: l})
-		}
+	}
+	if !l.complete && l.asked == nil && name != source.Wildcard { // a response without it would say that nothing exists
+		l.asked = c.ask(&question{kind: k, list: l})
 	}
 	p := &listSub{list: l, place: len(s.lists), waits: !l.complete, named: f.has(named), late: s.claims != nil && s.claims.disclaims}
 	l.streams[s] = p
@@ -319,6 +320,9 @@ func (s *substream) unsubscribe(name string) {
 func (s *substream) dropName(p *sub) {
 	e := p.entry
 	s.stream.count(-1, e.name)
+	if e.failure != nil && p.stamp == e.failure.stamp {
+		p.stamp = 0 // the client has no resource whose removal it must be told
+	}
 	e.explicit--
 	if e.explicit == 0 {
 		s.stream.core.abandon(s.kind, e)

@@ -60,11 +60,16 @@ func (u *unanswered) stop() {
 	}
 }
 
-// giveUp handles the questions that are too old.
+// giveUp handles the questions that are too old. Others may have the lock in between.
 func (c *Core) giveUp() {
 	c.mu.Lock()
 	u := &c.unanswered
+	n := 0
 	for front := u.queue.Front(); front != nil && !c.closed; front = u.queue.Front() {
+		if n++; n%c.part == 0 {
+			c.breathe()
+			continue
+		}
 		q := front.Value.(*question)
 		if left := c.config.AnswerTimeout - time.Since(q.at); left > 0 {
 			u.timer.Reset(left)
@@ -84,13 +89,15 @@ func (c *Core) giveUp() {
 	c.config.Changed()
 }
 
-// fail gives a name an error in the place of the missing answer.
+// fail gives a name an error in the place of the missing answer. A resource that its collection has needs none.
 func (c *Core) fail(e *entry) {
 	c.drop(&e.asked)
-	c.stamps++
-	e.failure = &content{stamp: c.stamps, name: e.name, err: &rpcstatus.Status{
-		Code: int32(codes.Unavailable), Message: fmt.Sprintf("the source of the resource has not answered for %v; it is %v", c.config.AnswerTimeout, e.feed.state.Kind),
-	}}
+	if e.content == nil {
+		c.stamps++
+		e.failure = &content{stamp: c.stamps, name: e.name, err: &rpcstatus.Status{
+			Code: int32(codes.Unavailable), Message: fmt.Sprintf("the source of the resource has not answered for %v; it is %v", c.config.AnswerTimeout, e.feed.state.Kind),
+		}}
+	}
 	for _, s := range e.users {
 		if p := s.find(e); p.flags.has(waits) {
 			held := true
