@@ -51,7 +51,7 @@ type httpRoutes struct {
 
 // Equal reports whether both have the same content.
 func (r *httpRoutes) Equal(o *httpRoutes) bool {
-	return slices.EqualFunc(r.list, o.list, func(a, b HTTPRoute) bool { return reflect.DeepEqual(a, b) })
+	return r.tls == o.tls && slices.EqualFunc(r.list, o.list, func(a, b HTTPRoute) bool { return reflect.DeepEqual(a, b) })
 }
 
 // noHTTPRoutes is the hook of VirtualHost.HTTP. finishHTTP sets the field in profile HTTP.

@@ -178,6 +178,7 @@ func TestHTTPFieldsInEqual(t *testing.T) {
 			`name: "r" virtual_hosts { name: "v" domains: "*" routes { match { prefix: "/" } `+action+` } }`, plugincase.Profile(resource.HTTP))
 	}
 	for _, pair := range [][2]string{
+		{`redirect { host_redirect: "a" } } require_tls: NONE routes { match { prefix: "/" } redirect { }`, `redirect { host_redirect: "a" } } require_tls: ALL routes { match { prefix: "/" } redirect { }`},
 		{`redirect { host_redirect: "a" }`, `redirect { host_redirect: "b" }`},
 		{`route { cluster: "c" timeout { seconds: 1 } }`, `route { cluster: "c" timeout { seconds: 2 } }`},
 		{`route { cluster: "c" regex_rewrite { pattern { regex: "a" } substitution: "b" } }`, `route { cluster: "c" regex_rewrite { pattern { regex: "c" } substitution: "b" } }`},
