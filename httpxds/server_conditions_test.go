@@ -414,3 +414,18 @@ func TestRequestedServerName(t *testing.T) {
 		}
 	}
 }
+
+// TestNominatedHeaders expects a client not to have a proxy remove the headers that describe the client.
+func TestNominatedHeaders(t *testing.T) {
+	s := newSite(t, http.HandlerFunc(page), "", nil)
+	s.listen(chain("one", hosts(anyRoute)))
+	s.serving("")
+	for value, want := range map[string]int{
+		"keep-alive": 200, "x-forwarded-client-certs": 200, "x-forwarded-client-cert": 400, "close, X-Forwarded-For": 400,
+		"X-Forwarded-Proto": 400, "x-envoy-internal": 400, "a,x-envoy-external-address , b": 400,
+	} {
+		if a, err := s.do(http1.client(t), http.MethodGet, "/", header("Connection", value)); err != nil || a.code != want {
+			t.Errorf("Connection: %s gets %d, %v; want %d", value, a.code, err, want)
+		}
+	}
+}

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/origin"
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -47,6 +50,23 @@ func (a *admission) admit(r *http.Request) *http.Request {
 		return origin.With(r, client)
 	}
 	return r
+}
+
+var errNominated = errors.New("the header Connection names a header that describes the client")
+
+// nomination returns the error of a request whose header Connection names one of the headers that describe the client: a proxy
+// behind the server would remove what the server says. Envoy rejects such requests, too.
+func nomination(r *http.Request) error {
+	values := r.Header["Connection"]
+	if len(values) == 0 {
+		return nil
+	}
+	for _, name := range [...]string{forwardedCert, envoyInternal, externalAddress, origin.ForwardedFor, origin.ForwardedProto} {
+		if httpguts.HeaderValuesContainsToken(values, name) {
+			return errNominated
+		}
+	}
+	return nil
 }
 
 // client returns the address of the client behind trusted proxies, and whether it is internal.

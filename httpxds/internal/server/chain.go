@@ -158,6 +158,9 @@ func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer routes.set.Release()
 	r, err := resolved(r, c.config.EscapedSlashes)
+	if err == nil {
+		err = nomination(r)
+	}
 	if err != nil {
 		c.config.Logger.Debug("rejected a request", "error", err)
 		fail(w, http.StatusBadRequest)
