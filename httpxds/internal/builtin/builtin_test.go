@@ -1,8 +1,11 @@
 package builtin
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -66,6 +69,45 @@ func TestBucketsEnd(t *testing.T) {
 	_ = second.(*limit).Close()
 	if len(l.buckets) != 0 {
 		t.Errorf("%d buckets after the last interceptor; want 0", len(l.buckets))
+	}
+}
+
+// Canceled requests spend tokens, and nothing in a request gives one back: not its size, its headers or its connection.
+func TestRequestsSpendTokens(t *testing.T) {
+	instance, err := rateLimit().NewServer(httpfilter.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := localratelimit.Config{
+		Bucket: &localratelimit.Bucket{Max: 2, PerFill: 1, Interval: time.Hour}, Enabled: 1_000_000, Enforced: 1_000_000, Status: http.StatusTooManyRequests,
+	}
+	limited, err := instance.Interceptor(httpfilter.Use{Config: config, Scope: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := limited.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, tt := range []struct {
+		ctx    context.Context //nolint:containedctx // of the request
+		remote string
+		forged string
+		want   int
+	}{
+		{canceled, "10.0.0.1:1", "", http.StatusNoContent},
+		{canceled, "10.0.0.1:1", "", http.StatusNoContent},
+		{t.Context(), "10.0.0.1:2", "", http.StatusTooManyRequests},
+		{t.Context(), "10.0.0.2:1", "10.0.0.3", http.StatusTooManyRequests},
+		{canceled, "10.0.0.2:1", "", http.StatusTooManyRequests},
+	} {
+		r := httptest.NewRequestWithContext(tt.ctx, http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = tt.remote
+		r.Header.Set("X-Forwarded-For", tt.forged)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("request %d gets %d; want %d", i, w.Code, tt.want)
+		}
 	}
 }
 
