@@ -102,7 +102,7 @@ func (x *exchange) wrong(ctx context.Context, l pool.Lease, wrote int64, err err
 		return failed
 	}
 	if ctx.Err() != nil || errors.Is(err, errInsecure) || errors.Is(err, errPerTry) {
-		return nil
+		return nil //nolint:nilerr // the attempt failed for another reason
 	}
 	if l.Multiplexed() && unwritable(err) || !l.Multiplexed() && wrote == 0 && !l.Failed() && !endedIdle(err) {
 		return err

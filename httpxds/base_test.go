@@ -164,12 +164,12 @@ func TestIdleConnTimeout(t *testing.T) {
 func TestDial(t *testing.T) {
 	var dials atomic.Int64
 	refused := errors.New("must not be called")
-	base := &http.Transport{ //nolint:staticcheck // programs still set Dial and DialTLS
-		Dial: func(network, addr string) (net.Conn, error) {
+	base := &http.Transport{
+		Dial: func(network, addr string) (net.Conn, error) { //nolint:staticcheck // programs still set it
 			dials.Add(1)
 			return new(net.Dialer).DialContext(context.Background(), network, addr)
 		},
-		DialTLS:               func(string, string) (net.Conn, error) { return nil, refused },
+		DialTLS:               func(string, string) (net.Conn, error) { return nil, refused }, //nolint:staticcheck // as above
 		DialTLSContext:        func(context.Context, string, string) (net.Conn, error) { return nil, refused },
 		Proxy:                 func(*http.Request) (*url.URL, error) { return nil, refused },
 		GetProxyConnectHeader: func(context.Context, *url.URL, string) (http.Header, error) { return nil, refused },

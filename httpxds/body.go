@@ -35,9 +35,9 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 	if b.length >= 0 {
 		if extra := b.read - b.length; extra > 0 {
 			n -= int(min(extra, int64(n)))
-			err = fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is greater", b.length) //nolint:staticcheck // a name
+			err = fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is greater", b.length)
 		} else if extra < 0 && err == io.EOF { //nolint:errorlint // net/http compares, too
-			err = fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is %d", b.length, b.read) //nolint:staticcheck // a name
+			err = fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is %d", b.length, b.read)
 		}
 	}
 	if err != nil && err != io.EOF && !b.closed.Load() { //nolint:errorlint // as above

@@ -132,8 +132,8 @@ filter_chains:
 	check(t, err)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(lis) }()
-	defer func() { _ = server.Close(); <-served }()
-	for end := time.After(20 * time.Second); ; {
+	defer func() { _, _ = server.Close(), <-served }()
+	for end := time.NewTimer(20 * time.Second).C; ; {
 		select {
 		case err := <-modes:
 			if err != nil {

@@ -219,7 +219,7 @@ func TestResponseBeforeTheBody(t *testing.T) {
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 		check(t, err)
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		check(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 		_, err = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"+expect+"\r\n")
 		check(t, err)

@@ -96,7 +96,7 @@ func (x *exchange) rewound(r *http.Request) (*http.Request, error) {
 		}
 		again, err := r.GetBody()
 		if err != nil {
-			return nil, fmt.Errorf("Request.GetBody: %w", err) //nolint:staticcheck // a name
+			return nil, fmt.Errorf("Request.GetBody: %w", err)
 		}
 		body = x.replayed(again, r)
 	}

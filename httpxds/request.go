@@ -28,7 +28,7 @@ func checked(r *http.Request) (*http.Request, error) {
 	}
 	if size, ok := sizeInMemory(r.Body); ok {
 		if length := lengthOf(r); length >= 0 && length != size {
-			return nil, fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is %d", length, size) //nolint:staticcheck // a name
+			return nil, fmt.Errorf("Request.ContentLength = %d; must be the length of the body, which is %d", length, size)
 		}
 		return r, nil
 	}
@@ -46,25 +46,25 @@ func checkRequest(r *http.Request) error {
 	case r.Header == nil:
 		return errNoHeader
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https" && r.URL.Scheme != "xds":
-		return fmt.Errorf("Request.URL.Scheme = %q; must be http or https", r.URL.Scheme) //nolint:staticcheck // a name
+		return fmt.Errorf("Request.URL.Scheme = %q; must be http or https", r.URL.Scheme)
 	case r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method): // a method is a token, too
-		return fmt.Errorf("Request.Method = %q; must be a token", r.Method) //nolint:staticcheck // a name
+		return fmt.Errorf("Request.Method = %q; must be a token", r.Method)
 	case r.URL.Host == "":
 		return errNoHost
 	case strings.ContainsFunc(r.URL.RawQuery, isControl), strings.ContainsFunc(r.URL.Opaque, isControl):
 		return errControl
 	case r.Body == nil && r.ContentLength > 0:
-		return fmt.Errorf("Request.ContentLength = %d and Request.Body = nil; must have a body of this length", r.ContentLength) //nolint:staticcheck // a name
+		return fmt.Errorf("Request.ContentLength = %d and Request.Body = nil; must have a body of this length", r.ContentLength)
 	}
 	if _, err := httpguts.PunycodeHostPort(hostOf(r)); err != nil {
-		return fmt.Errorf("Request.Host = %q; must be a host: %w", hostOf(r), err) //nolint:staticcheck // a name
+		return fmt.Errorf("Request.Host = %q; must be a host: %w", hostOf(r), err)
 	}
 	if err := checkFields("Header", r.Header); err != nil {
 		return err
 	}
 	for name := range r.Trailer {
 		if !httpguts.ValidTrailerHeader(http.CanonicalHeaderKey(name)) {
-			return fmt.Errorf("Request.Trailer has the name %q; must not be one", name) //nolint:staticcheck // a name
+			return fmt.Errorf("Request.Trailer has the name %q; must not be one", name)
 		}
 	}
 	return checkFields("Trailer", r.Trailer)

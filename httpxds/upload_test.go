@@ -116,7 +116,7 @@ func TestLimitsWithoutAnUpload(t *testing.T) {
 	held := make(chan struct{})
 	go func() {
 		defer close(held)
-		_, _ = get(t, rt, "http://svc/hold", func(r *http.Request) { *r = *r.WithContext(ctx) })
+		_, _ = get(t, rt, "http://svc/hold", func(r *http.Request) { *r = *r.WithContext(ctx) }) //nolint:contextcheck // set above
 	}()
 	<-g.entered // it has the only connection
 	expect()

@@ -15,7 +15,8 @@ import (
 
 // optional are the optional interfaces of the writers of net/http.
 var optional = map[string]reflect.Type{
-	"CloseNotifier": reflect.TypeFor[http.CloseNotifier](), "Flusher": reflect.TypeFor[http.Flusher](), "Hijacker": reflect.TypeFor[http.Hijacker](),
+	"CloseNotifier": reflect.TypeFor[http.CloseNotifier](), //nolint:staticcheck // handlers still use it
+	"Flusher":       reflect.TypeFor[http.Flusher](), "Hijacker": reflect.TypeFor[http.Hijacker](),
 	"Pusher": reflect.TypeFor[http.Pusher](), "ReaderFrom": reflect.TypeFor[io.ReaderFrom](), "StringWriter": reflect.TypeFor[io.StringWriter](),
 	"FlushError":       reflect.TypeFor[interface{ FlushError() error }](),
 	"SetReadDeadline":  reflect.TypeFor[interface{ SetReadDeadline(time.Time) error }](),

@@ -26,7 +26,9 @@ func TestCheckDeletions(t *testing.T) {
 		}
 		return tx
 	}
-	put := func(tx *publish.Tx, k publish.Key) *publish.Tx { return tx.Put(source.Resource{Key: k, Body: []byte{}}) }
+	put := func(tx *publish.Tx, k publish.Key) *publish.Tx {
+		return tx.Put(source.Resource{Key: k, Body: []byte{}})
+	}
 	for name, x := range map[string]struct {
 		tx      *publish.Tx
 		has     []publish.Key

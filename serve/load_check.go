@@ -54,7 +54,7 @@ func (g *guest) decodeLoad(raw []byte) (*loadstatsv3.LoadStatsRequest, error) {
 
 // elementsOf counts the clusters of an encoded report, and all other messages in its lists.
 func elementsOf(raw []byte) (clusters, elements int, err error) {
-	locality := func(number protowire.Number, v []byte) error {
+	locality := func(number protowire.Number, v []byte) error { //nolint:unparam // as Fields wants it
 		switch number { //nolint:exhaustive // a message has few fields
 		case loadMetrics:
 			elements++

@@ -18,7 +18,7 @@ import (
 func of(m *tlsv3.CommonTlsContext) commonView {
 	out := commonView{
 		set: m != nil, params: m.GetTlsParams() != nil, handshaker: m.GetCustomHandshaker() != nil,
-		selector: m.GetCustomTlsCertificateSelector() != nil,
+		selector:     m.GetCustomTlsCertificateSelector() != nil,
 		certificates: len(m.GetTlsCertificates()) > 0, sds: len(m.GetTlsCertificateSdsSecretConfigs()) > 0,
 	}
 	if i := m.GetTlsCertificateProviderInstance(); i != nil {

@@ -66,7 +66,8 @@ func (c *Core) giveUp() {
 	u := &c.unanswered
 	n := 0
 	for front := u.queue.Front(); front != nil && !c.closed; front = u.queue.Front() {
-		if n++; n%c.part == 0 {
+		n++
+		if n%c.part == 0 {
 			c.breathe()
 			continue
 		}
@@ -101,7 +102,8 @@ func (c *Core) fail(e *entry) {
 	for _, s := range e.users {
 		if p := s.find(e); p.flags.has(waits) {
 			held := true
-			if s.proceed(&held); !held {
+			s.proceed(&held)
+			if !held {
 				p.flags &^= waits
 			}
 		}

@@ -84,7 +84,7 @@ func (a attack) stage(ctx context.Context) (r result, err error) {
 		return r, err
 	}
 	defer s.server.Stop()
-	second, err := beat.Start() //nolint:contextcheck // ends with Stop
+	second, err := beat.Start()
 	if err != nil {
 		return r, err
 	}

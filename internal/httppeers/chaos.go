@@ -45,7 +45,7 @@ func chaos(ctx context.Context, dir string) error {
 
 // chaosWorld returns the bounds that were missed.
 func chaosWorld(ctx context.Context, dir string) (missed []string, err error) {
-	w, err := newWorld(dir)
+	w, err := newWorld(dir) //nolint:contextcheck // ends with close
 	if err != nil {
 		return nil, err
 	}

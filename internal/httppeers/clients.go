@@ -177,7 +177,8 @@ func sendByNode(dir, mode string) func(context.Context, string, int, bool) (resu
 		if err != nil {
 			return out, err
 		}
-		return out, json.Unmarshal(text, &out)
+		err = json.Unmarshal(text, &out)
+		return out, err
 	}
 }
 

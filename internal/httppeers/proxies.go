@@ -95,7 +95,7 @@ func (p *proxies) forward(ctx context.Context) error {
 	}
 	p.closing = append(p.closing, func() { _ = transport.Close() }) // it has no errors
 	modes := make(chan error, 1000)
-	server, err := httpxds.NewServer(http.NotFoundHandler(), httpxds.WithEnv(p.env), httpxds.WithForwarding(proxy(transport)), //nolint:contextcheck // as above
+	server, err := httpxds.NewServer(http.NotFoundHandler(), httpxds.WithEnv(p.env), httpxds.WithForwarding(proxy(transport)),
 		httpxds.WithHTTPServer(&http.Server{ErrorLog: p.log()}), //nolint:gosec // a template
 		httpxds.OnMode(func(_ net.Addr, err error) { modes <- err }))
 	if err != nil {

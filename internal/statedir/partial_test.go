@@ -20,7 +20,7 @@ const textURL = "type.googleapis.com/google.protobuf.StringValue"
 func texts(content string, names ...string) string {
 	out := ""
 	for _, n := range names {
-		out += fmt.Sprintf("---\n\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\nname: %s\nresource: {\"@type\": %s, value: \"%s\"}\n", n, textURL, content)
+		out += fmt.Sprintf("---\n\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\nname: %s\nresource: {\"@type\": %s, value: %q}\n", n, textURL, content)
 	}
 	return out
 }

@@ -215,7 +215,7 @@ func (o oldSink) State(state source.State) {
 	o.calls.Lock()
 	defer o.calls.Unlock()
 	o.mu.Lock()
-	known := o.over || o.session.state.Kind != 0 // of inner, which knows a better reason
+	known := o.over || o.state.Kind != 0 // of inner, which knows a better reason
 	o.mu.Unlock()
 	if !known {
 		o.sink.State(state)

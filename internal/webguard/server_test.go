@@ -72,8 +72,7 @@ func TestServerLimits(t *testing.T) {
 				}
 				_ = c.Close()
 				close(lis.conns)
-				_ = s.Close()
-				<-served
+				_, _ = s.Close(), <-served
 			})
 		})
 	}

@@ -117,7 +117,8 @@ func (w *walker) walk(m protoreflect.Message, commit func(), at place) {
 			read := w.probe(below.path, gRPC, http)
 			if f.Message() != nil && !before.Has(f) {
 				inner := below
-				if inner.quiet++; read {
+				inner.quiet++
+				if read {
 					inner.quiet = 0
 				}
 				w.inside(m, f, commit, inner)

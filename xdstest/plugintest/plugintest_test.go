@@ -200,7 +200,8 @@ func TestRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &failures{TB: t}
-		if Repeat(f, d.Handle(), &resource.DecodeContext{Name: n, Types: set}, nil); f.n != 3 {
+		Repeat(f, d.Handle(), &resource.DecodeContext{Name: n, Types: set}, nil)
+		if f.n != 3 {
 			t.Errorf("a decoder that %s fails %d times, want once in each of 3 profiles", name, f.n)
 		}
 	}

@@ -160,7 +160,7 @@ func TestAnswersEndSilences(t *testing.T) {
 		defer x.cancel()
 		defer x.end()
 		answer := func(r *reply) {
-			time.Sleep(9 * time.Second) // of the bubble
+			<-time.NewTimer(9 * time.Second).C
 			x.mu.Lock()
 			r.answered = true
 			x.heard()
@@ -168,7 +168,7 @@ func TestAnswersEndSilences(t *testing.T) {
 		}
 		_ = x.offerHeaders(&x.request, &x.request.headers, x.requestHeaders(metadata.MD{}))
 		answer(&x.request.headers)
-		time.Sleep(time.Hour)
+		<-time.NewTimer(time.Hour).C
 		_ = x.offerHeaders(&x.response, &x.response.headers, x.responseHeaders(metadata.MD{}, false))
 		answer(&x.response.headers)
 		if x.phase != live {
@@ -178,7 +178,7 @@ func TestAnswersEndSilences(t *testing.T) {
 		x.mu.Lock()
 		x.heard()
 		x.mu.Unlock()
-		time.Sleep(11 * time.Second)
+		<-time.NewTimer(11 * time.Second).C
 		if x.phase != failed || !strings.Contains(x.err.Error(), "silent for 10s") {
 			t.Errorf("the call ends with %v; want the silence", x.err)
 		}

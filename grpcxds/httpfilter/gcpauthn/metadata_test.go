@@ -73,7 +73,7 @@ func TestMetadataServer(t *testing.T) {
 
 // The environment names another metadata server, such as an emulator.
 func TestMetadataHost(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(jwt(`{"exp": 1800000000}`)))
 	}))
 	defer s.Close()

@@ -65,12 +65,12 @@ func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opt
 	defer cancel()
 	l := newLimit(c.timeout, cancel)
 	defer l.timer.Stop()
-	err := c.cc.Invoke(limited{ctx, time.Now().Add(c.timeout)}, method, args, reply, slices.Concat(c.options, opts, []grpc.CallOption{grpc.ForceCodecV2(l)})...)
+	err := c.cc.Invoke(limited{ctx, time.Now().Add(c.timeout)}, method, args, reply, slices.Concat(c.options, opts, []grpc.CallOption{grpc.ForceCodecV2(l)})...) //nolint:contextcheck // limited ends with ctx
 	switch {
 	case err == nil || !l.expired.Load():
 		return err
 	case !l.begun.Load() && Connected(c.cc):
-		return errCrowded{}
+		return crowdedError{}
 	}
 	return errTimeout
 }

@@ -26,16 +26,16 @@ func Connected(cc grpc.ClientConnInterface) bool {
 	return ok && c.GetState() == connectivity.Ready
 }
 
-// errCrowded is the error of a call that got no stream of a connection within its time limit.
-type errCrowded struct{}
+// crowdedError is the error of a call that got no stream of a connection within its time limit.
+type crowdedError struct{}
 
 // Error implements error.
-func (e errCrowded) Error() string { return e.GRPCStatus().Err().Error() }
+func (e crowdedError) Error() string { return e.GRPCStatus().Err().Error() }
 
 // GRPCStatus returns the status.
-func (errCrowded) GRPCStatus() *status.Status {
+func (crowdedError) GRPCStatus() *status.Status {
 	return status.New(codes.Unavailable, "sidechannel: other calls to the service use all streams of the connection for the whole time limit of this call; raise the service's limit of concurrent streams")
 }
 
 // Overflow implements the test of [Crowded].
-func (errCrowded) Overflow() bool { return true }
+func (crowdedError) Overflow() bool { return true }

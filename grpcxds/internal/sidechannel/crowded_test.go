@@ -29,7 +29,7 @@ func TestCallsThatWaitForStreams(t *testing.T) {
 			if err := ss.RecvMsg(new(wrapperspb.StringValue)); err != nil {
 				return err
 			}
-			time.Sleep(900 * time.Millisecond) // of the bubble
+			<-time.NewTimer(900 * time.Millisecond).C
 			return ss.SendMsg(wrapperspb.String(""))
 		}
 		results := make(chan error, 3)

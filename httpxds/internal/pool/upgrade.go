@@ -42,7 +42,7 @@ func (s *SubConn) acquireHTTP1(ctx context.Context) (*conn, error) {
 	}
 	dialing, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // dialing ends with the request and with the subchannel
 	c, err := s.tree.dialer.dial(dialing, address, true)
 	if err != nil {
 		unit.Release()

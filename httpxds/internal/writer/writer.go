@@ -22,7 +22,7 @@ type Hooks struct {
 type (
 	common interface {
 		http.Flusher
-		http.CloseNotifier
+		http.CloseNotifier //nolint:staticcheck // handlers still use it
 		io.StringWriter
 		FlushError() error
 		SetReadDeadline(time.Time) error

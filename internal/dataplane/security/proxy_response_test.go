@@ -20,8 +20,10 @@ func answerConnect(t *testing.T, start, again string) (conn net.Conn, sent int, 
 		request := make([]byte, 1000)
 		_, _ = proxy.Read(request)
 		n, err := io.WriteString(proxy, start)
-		for m := 0; err == nil && again != ""; n += m {
+		for err == nil && again != "" {
+			var m int
 			m, err = io.WriteString(proxy, again)
+			n += m
 		}
 		_ = proxy.Close()
 		done <- n

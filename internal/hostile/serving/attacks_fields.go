@@ -7,8 +7,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
-// rest waits.
-func rest(d time.Duration) error { <-time.After(d); return nil } //nolint:forbidigo // of a program that ends soon
+// settle waits for the daemon.
+func settle() error { <-time.After(settling); return nil } //nolint:forbidigo // of a program that ends soon
 
 // initial is an entry of initial_resource_versions.
 func initial(name string) []byte {
@@ -45,7 +45,7 @@ func versionAttacks() []attack {
 					c.send(m)
 				}
 			}
-			return rest(settling)
+			return settle()
 		}},
 		sends("initial versions: one name 400,000 times", few, stream, "", delta, func() [][]byte {
 			return [][]byte{join(wire.Text(deltaURL, clusterURL), wire.Text(deltaAdd, "a"), wire.Repeated(400_000, func(int) []byte { return initial("a") }))}

@@ -22,10 +22,10 @@ func httpAttacks() []attack {
 		connections("http: 3,000 connections with a part of a header", to, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "),
 		connections("http: 3,000 idle connections after a request", to, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
 		connections("http: 3,000 bodies that never end", to, post("/", "text/plain", 1<<30)+"x"),
-		https("http: a form of 30 MiB", request, 1, post("/", "multipart/form-data; boundary=b", 30<<20)+part, 30<<20),
-		https("http: a file of 256 MiB in a form", request, 1, post("/", "multipart/form-data; boundary=b", 1<<28)+file, 1<<28),
-		https("http: 100 headers of 1 MiB", request, 100, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Large: ", 1<<20),
-		https("http: 100 requests of a query of 900 KiB", request, 100, "GET /?node="+strings.Repeat("x", 900<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 0),
+		https("http: a form of 30 MiB", 1, post("/", "multipart/form-data; boundary=b", 30<<20)+part, 30<<20),
+		https("http: a file of 256 MiB in a form", 1, post("/", "multipart/form-data; boundary=b", 1<<28)+file, 1<<28),
+		https("http: 100 headers of 1 MiB", 100, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Large: ", 1<<20),
+		https("http: 100 requests of a query of 900 KiB", 100, "GET /?node="+strings.Repeat("x", 900<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 0),
 		{name: "http: 200 requests whose responses nobody reads, 2,000 clients", scene: scene{clusters: 10}, budget: 2000*streamMemory + 8*request, run: func(a *attacker) error {
 			a.begin()
 			if err := a.openMany(2000, delta, subscription(), settling); err != nil {
@@ -43,14 +43,14 @@ func httpAttacks() []attack {
 					break
 				}
 			}
-			return rest(settling)
+			return settle()
 		}},
 	}
 }
 
 // https returns an attack that sends a request of a size after its head on each of n connections, and reads the answers.
-func https(name string, budget int64, n int, head string, size int) attack {
-	return attack{name: name, scene: scene{clusters: 10}, budget: budget, run: func(a *attacker) error {
+func https(name string, n int, head string, size int) attack {
+	return attack{name: name, scene: scene{clusters: 10}, budget: request, run: func(a *attacker) error {
 		block := []byte(strings.Repeat("x", 1<<16))
 		a.begin()
 		for range n {
@@ -70,6 +70,6 @@ func https(name string, budget int64, n int, head string, size int) attack {
 			}
 			a.wire.Add(int64(sent)) // the server may end the connection
 		}
-		return rest(settling)
+		return settle()
 	}}
 }

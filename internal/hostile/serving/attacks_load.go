@@ -103,7 +103,7 @@ func loadAttacksOf(kind string, s scene) []attack {
 			return list
 		}),
 		{name: kind + ": 200 streams of 2,000 clusters each", scene: s, budget: budget, run: func(a *attacker) error {
-			var messages [][]byte
+			messages := make([][]byte, 0, 200)
 			for k := range 200 {
 				messages = append(messages, wire.Repeated(2000, func(i int) []byte { return reportOf(fmt.Sprint(k, "-", i)) }))
 			}
@@ -116,7 +116,7 @@ func loadAttacksOf(kind string, s scene) []attack {
 				c.read()
 				c.send(m)
 			}
-			return rest(settling)
+			return settle()
 		}},
 		{name: kind + ": 2,000 streams without a report", scene: s, budget: 2000 * streamMemory, ends: "FirstRequest", run: func(a *attacker) error {
 			a.begin()

@@ -142,6 +142,6 @@ func unread(name string, s scene, method string, n int, message func() []byte) a
 			}
 			c.send(m)
 		}
-		return rest(settling)
+		return settle()
 	}}
 }

@@ -48,7 +48,7 @@ func streamAttacks() []attack {
 				}
 				cancel()
 			}
-			return rest(settling)
+			return settle()
 		}},
 		{name: "headers: 200 streams with 1 MiB each", scene: few, budget: request, run: func(a *attacker) error {
 			value := strings.Repeat("x", 1<<20)
@@ -65,7 +65,7 @@ func streamAttacks() []attack {
 				}
 				a.wire.Add(int64(len(value)))
 			}
-			return rest(settling)
+			return settle()
 		}},
 		{name: "compression: 512 MiB in a request", scene: few, budget: 2 * request, ends: "not installed", run: func(a *attacker) error {
 			m := make([]byte, 1<<29)
@@ -105,7 +105,7 @@ func connections(name string, to func(*attacker) string, first string) attack {
 			a.wire.Add(int64(len(first)))
 			list = append(list, c)
 		}
-		err := rest(settling)
+		err := settle()
 		for _, c := range list {
 			_ = c.Close()
 		}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,7 +74,7 @@ func (s scene) start(ctx context.Context, program, dir, plane string) (*daemon, 
 		}
 		args = append(args, "-permissions", file)
 	}
-	d := &daemon{cmd: exec.CommandContext(ctx, program, args...)} //nolint:gosec // built by this program
+	d := &daemon{cmd: exec.CommandContext(ctx, program, args...)}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -84,7 +83,8 @@ func (s scene) start(ctx context.Context, program, dir, plane string) (*daemon, 
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}
-	return d, d.await(out)
+	err = d.await(out)
+	return d, err
 }
 
 // await waits for the addresses of the daemon.
@@ -112,7 +112,7 @@ func (d *daemon) stop() {
 
 // resident returns the resident memory of the daemon in bytes.
 func (d *daemon) resident() (int64, error) {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.cmd.Process.Pid), "statm"))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", d.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}

@@ -28,7 +28,7 @@ type plane struct {
 // startPlane starts a control plane whose cluster changes until ctx ends.
 func startPlane(ctx context.Context) (*plane, error) {
 	memory := source.NewMemory()
-	core, err := adsserver.New(adsserver.Config{Source: memory})
+	core, err := adsserver.New(adsserver.Config{Source: memory}) //nolint:contextcheck // a core ends with Close
 	if err != nil {
 		return nil, err
 	}
