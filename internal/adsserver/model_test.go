@@ -56,6 +56,7 @@ type world struct {
 	value   int
 	expect  map[source.Key]source.Resource
 	log     []string
+	slow    *slowAuthority // nil: there is none
 }
 
 func names() []string {
@@ -75,6 +76,7 @@ func runModel(t *testing.T, seed uint64, delta bool) {
 		if w.rnd.IntN(4) == 0 {
 			config.Limits.ResponseBytes = 50 // divides every response
 		}
+		w.slow = newSlow(seed, &config)
 		var err error
 		if w.core, err = New(config); err != nil {
 			t.Fatal(err)
@@ -108,7 +110,7 @@ func (w *world) interrupt() {
 	w.core.part = 1 + w.rnd.IntN(2)
 	within := false
 	w.core.between = func() {
-		if within || w.rnd.IntN(2) == 0 {
+		if w.slow != nil && w.slow.sleep.Load() || within || w.rnd.IntN(2) == 0 {
 			return
 		}
 		within = true
@@ -135,6 +137,7 @@ func (w *world) url() string {
 }
 
 func (w *world) step() {
+	w.slow.wait()
 	c := w.clients[w.rnd.IntN(len(w.clients))]
 	if c == w.acting { // this is between two parts of its own step
 		w.commit()
@@ -224,7 +227,7 @@ func (w *world) commit() {
 			w.put(tx, r)
 		}
 	}
-	if _, err := w.store.Commit(w.t.Context(), tx); err != nil {
+	if _, err := w.store.Commit(w.t.Context(), w.slow.take(w.t, tx)); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -257,6 +260,7 @@ func (w *world) pairs(c *naive) {
 // settle has the clients read everything, and compares their states with the store.
 func (w *world) settle() {
 	synctest.Wait()
+	w.slow.begin(w)
 	defer func() { w.acting = nil }()
 	for i, c := range w.clients {
 		w.acting = c

@@ -66,11 +66,6 @@ func (c *Core) giveUp() {
 	u := &c.unanswered
 	n := 0
 	for front := u.queue.Front(); front != nil && !c.closed; front = u.queue.Front() {
-		n++
-		if n%c.part == 0 {
-			c.breathe()
-			continue
-		}
 		q := front.Value.(*question)
 		if left := c.config.AnswerTimeout - time.Since(q.at); left > 0 {
 			u.timer.Reset(left)
@@ -83,6 +78,10 @@ func (c *Core) giveUp() {
 			for s, p := range q.list.streams {
 				s.proceed(&p.waits)
 			}
+		}
+		n++
+		if n%c.part == 0 {
+			c.breathe()
 		}
 	}
 	c.wake()
