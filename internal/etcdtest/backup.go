@@ -71,11 +71,15 @@ func (c *Cluster) elsewhere(ctx context.Context, call func() error) error {
 	if err != nil {
 		return err
 	}
+	usual := make([]string, len(c.nodes))
 	for i, p := range c.nodes {
-		usual := p.config.Client
-		p.config.Client = "http://" + addrs[i]
-		defer func() { p.config.Client = usual }()
+		usual[i], p.config.Client = p.config.Client, "http://"+addrs[i]
 	}
+	defer func() {
+		for i, p := range c.nodes {
+			p.config.Client = usual[i]
+		}
+	}()
 	if err := c.startAll(ctx); err != nil {
 		return err
 	}

@@ -97,7 +97,8 @@ func (c *calls) run(t *testing.T, cc *grpc.ClientConn) {
 			if ctx.Err() != nil {
 				return
 			}
-			if c.made.Add(1); err != nil {
+			c.made.Add(1)
+			if err != nil {
 				c.failed.Add(1)
 				c.first.Do(func() { c.err = err })
 			}

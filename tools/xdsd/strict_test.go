@@ -71,20 +71,21 @@ func TestStartWithAnUnreadableFile(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	t.Run("valid", func(t *testing.T) {
-		d := start(t, dir, "-state-dir", state) //nolint:contextcheck // the end of the test ends it
+		d := start(t, dir, "-state-dir", state)
 		d.untilReady(t, http.StatusOK)
 	})
 	write(t, dir, "a.yaml", "]")
 	t.Run("without a state directory", func(t *testing.T) {
 		d := start(t, dir) //nolint:contextcheck // likewise
 		d.expect(t, "is stale: files: some resources are not known: a.yaml:1:1")
-		if body := d.untilReady(t, http.StatusServiceUnavailable); !strings.Contains(body, "a.yaml:1:1") {
+		body := d.untilReady(t, http.StatusServiceUnavailable) //nolint:contextcheck // the end of the test ends it
+		if !strings.Contains(body, "a.yaml:1:1") {
 			t.Errorf("/readyz says %s; want the position of the error", body)
 		}
 		var status struct {
 			Sources []struct{ State string }
 		}
-		get(t, d.status, &status)
+		get(t, d.status, &status) //nolint:contextcheck // likewise
 		if len(status.Sources) != 1 || !strings.Contains(status.Sources[0].State, "a.yaml:1:1") {
 			t.Errorf("/status says %+v; want the position of the error", status)
 		}
@@ -103,7 +104,7 @@ func TestStartWithAnUnreadableFile(t *testing.T) {
 	t.Run("with a state directory", func(t *testing.T) {
 		d := start(t, dir, "-state-dir", state) //nolint:contextcheck // likewise
 		d.expect(t, "rejected: a.yaml:1:1")
-		d.untilReady(t, http.StatusOK)
+		d.untilReady(t, http.StatusOK) //nolint:contextcheck // likewise
 		c := d.client(t)
 		for _, name := range []string{"checkout", "shop", "shop2"} {
 			awaitCluster(ctx, t, c, name)

@@ -69,7 +69,7 @@ func (w *world) publishHidden(ctx context.Context) error {
 	n := w.progress.acknowledged + hiddenStep
 	w.progress.mu.Unlock()
 	for i := range hiddenCommits {
-		if err := put(ctx, s, n+uint32(i)); err != nil { //nolint:gosec // a small number
+		if err := put(ctx, s, n+uint32(i)); err != nil {
 			return err
 		}
 	}
