@@ -171,14 +171,17 @@ func TestAnswersEndSilences(t *testing.T) {
 		<-time.NewTimer(time.Hour).C
 		_ = x.offerHeaders(&x.response, &x.response.headers, x.responseHeaders(metadata.MD{}, false))
 		answer(&x.response.headers)
+		x.mu.Lock()
 		if x.phase != live {
 			t.Errorf("the call ends with %v; want it to go on", x.err)
 		}
 		x.response.headers.answered = false
-		x.mu.Lock()
 		x.heard()
 		x.mu.Unlock()
 		<-time.NewTimer(11 * time.Second).C
+		synctest.Wait()
+		x.mu.Lock()
+		defer x.mu.Unlock()
 		if x.phase != failed || !strings.Contains(x.err.Error(), "silent for 10s") {
 			t.Errorf("the call ends with %v; want the silence", x.err)
 		}
