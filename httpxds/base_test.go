@@ -64,6 +64,30 @@ func (c *counted) counts() (open, most, all int) {
 	return len(c.open), c.most, c.all
 }
 
+// A dialed counts the connections of a client that are open at once.
+type dialed struct{ open, most atomic.Int64 }
+
+func (d *dialed) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	n := d.open.Add(1)
+	for most := d.most.Load(); n > most && !d.most.CompareAndSwap(most, n); most = d.most.Load() {
+	}
+	return &dialedConn{Conn: c, closed: sync.OnceFunc(func() { d.open.Add(-1) })}, nil
+}
+
+type dialedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *dialedConn) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
 // load sends requests, some at a time, and expects each to succeed.
 func load(t *testing.T, rt http.RoundTripper, workers, requests int) {
 	t.Helper()
@@ -95,8 +119,9 @@ func TestMaxConnsPerHost(t *testing.T) {
 				}
 				read(w, r)
 			})
-			load(t, single(t, s.addr, "", httpxds.WithProtocol(p), httpxds.WithBase(&http.Transport{MaxConnsPerHost: 2})), 8, 10)
-			if _, most, _ := s.counts(); most > 3 { // the server may learn of a closed one late
+			d := new(dialed) // the server may learn late that the client has closed one
+			load(t, single(t, s.addr, "", httpxds.WithProtocol(p), httpxds.WithBase(&http.Transport{MaxConnsPerHost: 2, DialContext: d.dial})), 8, 10)
+			if most := d.most.Load(); most > 2 || most == 0 {
 				t.Errorf("%d connections at once; want at most 2", most)
 			}
 		})
