@@ -101,12 +101,12 @@ func (l *timeLimit) again() {
 	}
 }
 
+// expire cancels the request with the lock, so that its context has the cause when end reports that the time has passed.
 func (l *timeLimit) expire() {
 	l.mu.Lock()
-	cancel := l.cancel
+	defer l.mu.Unlock()
 	l.passed = !l.over
-	l.mu.Unlock()
-	cancel(l.cause)
+	l.cancel(l.cause)
 }
 
 // end stops the time. It returns false if the time has passed.

@@ -92,7 +92,7 @@ func TestReadersReceiveCommits(t *testing.T) {
 	put(t, s, "a", "1")
 	r.untilBody(t, key("a"), "1")
 	x := value("xdstp://authority/envoy.config.cluster.v3.Cluster/b/c", "2")
-	x.Aliases, x.TTL, x.Expires = []string{"alias"}, time.Minute, time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+	x.Aliases, x.TTL, x.Expires = []string{"xdstp://authority/envoy.config.cluster.v3.Cluster/b/alias"}, time.Minute, time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	commit(t, s, new(source.Tx).Delete(key("a")).Put(x).Put(value("d", "3")))
 	r.untilBody(t, x.Key, "2")
 	has := r.resources()
