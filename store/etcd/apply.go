@@ -162,7 +162,8 @@ func epochOf(h head) string {
 	return epoch
 }
 
-// commit applies changes to the memory in one step.
+// commit applies changes to the memory in one step. Whoever sees the changes also sees the status and the digest that
+// belong to them.
 func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) error {
 	tx := new(source.Tx)
 	for _, k := range b.deletes {
@@ -173,11 +174,11 @@ func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) er
 	for i := range b.puts {
 		tx.Put(b.puts[i].Resource)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := f.memory.CommitAt(ctx, tx, epochOf(h), source.Revision(h.generation)); err != nil { //nolint:gosec // not negative
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, k := range b.deletes {
 		f.sums[k.Type] ^= f.has[k].digest
 		delete(f.has, k)
