@@ -30,9 +30,8 @@ func Epoch(epoch string) string { return epochPrefix + epoch }
 // IsEpoch reports whether the changes of an epoch are about resources that are known in part.
 func IsEpoch(epoch string) bool { return strings.HasPrefix(epoch, epochPrefix) }
 
-// Unavailable returns the error resources for the names that a change answers without a resource. They do not remove
-// resources from clients (xRFC TP3).
-func Unavailable(ch *source.Change, text string) (list []source.Resource) {
+// Names returns the names that the resources of a change have, aliases among them.
+func Names(ch *source.Change) map[source.Interest]bool {
 	has := make(map[source.Interest]bool)
 	for i := range ch.Put {
 		r := &ch.Put[i]
@@ -41,6 +40,13 @@ func Unavailable(ch *source.Change, text string) (list []source.Resource) {
 			has[source.Interest{Type: r.Type, Name: a}] = true
 		}
 	}
+	return has
+}
+
+// Unavailable returns the error resources for the names that a change answers without a resource. They do not remove
+// resources from clients (xRFC TP3).
+func Unavailable(ch *source.Change, text string) (list []source.Resource) {
+	has := Names(ch)
 	for _, i := range ch.Complete {
 		if has[i] || IsCollection(i.Name) {
 			continue

@@ -194,14 +194,7 @@ func (o oldSink) Apply(ch source.Change) error {
 // answers returns the interests that the file answers: the names that it has. It may lack the newest resources and those
 // with secrets, so it can neither list a collection nor tell that a name does not exist.
 func answers(ch *source.Change) (list []source.Interest) {
-	has := make(map[source.Interest]bool)
-	for i := range ch.Put {
-		r := &ch.Put[i]
-		has[source.Interest(r.Key)] = true
-		for _, a := range r.Aliases {
-			has[source.Interest{Type: r.Type, Name: a}] = true
-		}
-	}
+	has := partial.Names(ch)
 	for _, i := range ch.Complete {
 		if has[i] {
 			list = append(list, i)
