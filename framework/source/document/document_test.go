@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/xdsforge/xdsforge/framework/source/document"
 )
@@ -123,6 +125,39 @@ func TestNode(t *testing.T) {
 	}
 	if rest := n.Without(n.Get("b", "a")); len(rest.Keys) != 0 || len(n.Keys) != 1 {
 		t.Errorf("%d and %d keys, want 0 and 1", len(rest.Keys), len(n.Keys))
+	}
+}
+
+// The time of a large document grows with its bytes: with their square, each of these takes minutes.
+func TestLargeDocuments(t *testing.T) {
+	const n = 60_000
+	var merged strings.Builder
+	merged.WriteString("a: &a\n")
+	for i := range n {
+		fmt.Fprintf(&merged, "  k%d: 1\n", i)
+	}
+	merged.WriteString("b:\n  <<: [*a, *a]\n  k0: 2\n")
+	for _, text := range []string{
+		"[" + strings.Repeat(`{"größe": [1, 2, 3]}, `, n) + `"end"]`, // one line
+		merged.String(),
+	} {
+		start := time.Now()
+		docs, err := document.ParseYAML(strings.NewReader(text))
+		if text[0] == '[' {
+			docs, err = document.ParseJSON([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%d bytes take %v", len(text), d)
+		}
+		if end := docs[0].Holding("end"); text[0] == '[' && end.Column != utf8.RuneCountInString(text)-len(`end"]`) {
+			t.Errorf("the last value is in column %d", end.Column)
+		}
+		if b := docs[0].Get("b"); text[0] != '[' && (len(b.Keys) != n || b.Get("k0").Text != "2") {
+			t.Errorf("%d keys, k0 = %v", len(b.Keys), b.Get("k0"))
+		}
 	}
 }
 

@@ -52,16 +52,23 @@ type jsonParser struct {
 	data  []byte
 	lines []int // the offsets of all lines but the first
 	left  int
+
+	offset, column int // of the last node
 }
 
-// at returns an empty node at an offset.
+// at returns an empty node at an offset. Offsets mostly grow, so that the runes of a long line are counted once.
 func (p *jsonParser) at(offset int) *Node {
 	line := sort.SearchInts(p.lines, offset+1)
-	start := 0
+	start, column := 0, 0
 	if line > 0 {
 		start = p.lines[line-1]
 	}
-	return &Node{Line: line + 1, Column: utf8.RuneCount(p.data[start:min(offset, len(p.data))]) + 1}
+	if start <= p.offset && p.offset <= offset {
+		start, column = p.offset, p.column
+	}
+	offset = min(offset, len(p.data))
+	p.offset, p.column = offset, column+utf8.RuneCount(p.data[start:offset])
+	return &Node{Line: line + 1, Column: p.column + 1}
 }
 
 // next returns the position of the next token.

@@ -129,8 +129,15 @@ func (c *converter) mapping(n *Node, y *yaml.Node, depth int) error {
 		}
 		n.Keys, n.Values = append(n.Keys, key), append(n.Values, value)
 	}
+	if len(merged) == 0 {
+		return nil
+	}
+	has := make(map[string]bool, len(n.Keys))
+	for i := range n.Keys {
+		has[n.Key(i)] = true
+	}
 	for _, m := range merged {
-		if err := n.merge(m); err != nil {
+		if err := n.merge(m, has); err != nil {
 			return err
 		}
 	}
@@ -138,21 +145,22 @@ func (c *converter) mapping(n *Node, y *yaml.Node, depth int) error {
 }
 
 // merge adds the keys of another mapping, or of a list of mappings, that n does not have.
-func (n *Node) merge(other *Node) error {
+func (n *Node) merge(other *Node, has map[string]bool) error {
 	switch other.Kind {
 	case Sequence:
 		for _, m := range other.Values {
 			if m.Kind != Mapping {
 				return m.fail("a merge key needs a mapping")
 			}
-			if err := n.merge(m); err != nil {
+			if err := n.merge(m, has); err != nil {
 				return err
 			}
 		}
 		return nil
 	case Mapping:
 		for i, k := range other.Keys {
-			if n.Get(other.Key(i)) == nil {
+			if key := other.Key(i); !has[key] {
+				has[key] = true
 				n.Keys, n.Values = append(n.Keys, k), append(n.Values, other.Values[i])
 			}
 		}
