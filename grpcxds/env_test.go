@@ -157,7 +157,11 @@ func TestFiltersOfAnEnv(t *testing.T) {
 	var holder filterchain.ServerHolder
 	set := holder.Begin()
 	defer set.Release()
-	if _, err := s.chains.Server(set, nil, httpfilter.Host{}, list); err != nil {
+	l, err := s.chains.Server(set, nil, httpfilter.Host{}, list)
+	if err == nil {
+		_, err = l.Chain()
+	}
+	if err != nil {
 		t.Errorf("the filter cannot run: %v", err)
 	}
 }

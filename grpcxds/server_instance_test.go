@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge"
@@ -33,15 +35,23 @@ func (d *diary) has(want ...string) bool {
 	return slices.Equal(d.events, want)
 }
 
+// created returns the events of new instances.
+func (d *diary) created() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Join(slices.DeleteFunc(slices.Clone(d.events), func(e string) bool { return !strings.HasPrefix(e, "create") }), ", ")
+}
+
 func (d *diary) register(r xdsforge.Registrar) {
 	r.Extend(&httpfilter.Filter{
 		HTTPFilter: &resource.HTTPFilter{
-			Config: "google.protobuf.StringValue", Sides: resource.ServerSide,
+			Config: "google.protobuf.StringValue", Override: "google.protobuf.BoolValue", Sides: resource.ServerSide,
 			Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 				var v wrapperspb.StringValue
 				err := c.Unmarshal(&v)
 				return v.GetValue(), err
 			},
+			ParseOverride: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return true, nil },
 		},
 		NewServer: func(h httpfilter.Host) (httpfilter.ServerInstance, error) {
 			d.mu.Lock()
@@ -90,4 +100,47 @@ func TestInstancesOfAServer(t *testing.T) {
 	want("other routes", "create 1 of diary", "1 reads a", "1 reads b", "create 2 of diary", "2 reads c", "close 1", "2 reads c")
 	s.Stop()
 	want("stopped", "create 1 of diary", "1 reads a", "1 reads b", "create 2 of diary", "2 reads c", "close 1", "2 reads c", "close 2")
+}
+
+// A server has instances only of filters that calls can reach: overrides of each virtual host or route may disable a filter that the
+// Listener enables.
+func TestInstancesOfReachedFilters(t *testing.T) {
+	const (
+		off    = `typed_per_filter_config { key: "x" value { [type.googleapis.com/envoy.config.route.v3.FilterConfig] { disabled: true } } } `
+		on     = `typed_per_filter_config { key: "x" value { [type.googleapis.com/google.protobuf.BoolValue] { value: true } } } `
+		all    = `match { prefix: "/" } non_forwarding_action {} `
+		client = `match { prefix: "/q" } route { cluster: "c" } `
+	)
+	host := func(domain, overrides string, routes ...string) string {
+		return fmt.Sprintf(`virtual_hosts { name: %q domains: %q %s routes { %s } } `, domain, domain, overrides, strings.Join(routes, "} routes { "))
+	}
+	for i, test := range []struct{ filter, hosts, want string }{
+		{"", host("*", "", all), "create 1 of x"},
+		{"disabled: true", host("*", "", all), ""},
+		{"disabled: true", host("*", "", all+on), "create 1 of x"},
+		{"disabled: true", host("*", on, all+off), ""},
+		{"", host("*", off, all), ""},
+		{"", host("*", off, all) + host("a", "", all+off), ""},
+		{"", host("*", off, all) + host("a", "", all), "create 1 of x"},
+		{"", host("*", off, client, all+on), "create 1 of x"},
+		{"", host("*", on, client+off, all+off), ""},
+		{"", host("*", "", client, all+off), "create 1 of x"},                                                              // its calls pass the filters, and fail (A36)
+		{"", host("*", "", `match { prefix: "/q" query_parameters { name: "a" } } non_forwarding_action {}`, all+off), ""}, // ignored
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			var d diary
+			w := newWorld(t, xdsforge.WithTypes(d.register))
+			s := w.serve()
+			w.publishListener(s.listener(fmt.Sprintf(`http_filters { name: "x" %s typed_config { [type.googleapis.com/google.protobuf.StringValue] { value: "a" } } }
+				http_filters { name: "later" disabled: true typed_config { [type.googleapis.com/google.protobuf.StringValue] { value: "b" } } }
+				route_config { name: "r" %s }`, test.filter, test.hosts)))
+			s.awaitServing()
+			if st := s.call(s.dial()); st.Code() != codes.OK {
+				t.Error(st)
+			}
+			if got := d.created(); got != test.want {
+				t.Errorf("listener %q, %s: events %q; want %q", test.filter, test.hosts, got, test.want)
+			}
+		})
+	}
 }

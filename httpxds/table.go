@@ -48,7 +48,7 @@ func (t *table) IsFor(c *xdsconfig.Config) bool { return t != nil && t.Table.IsF
 type plan struct {
 	*route.HTTPRoute
 	route *route.Route
-	chain http.RoundTripper // the HTTP filters; nil: none
+	chain http.RoundTripper // the HTTP filters of requests without a cluster; nil: none
 	at    filterlist.Position
 	tls   bool // requests must have an https URL
 }
@@ -108,6 +108,9 @@ func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
 	if a, ok := p.route.Action.(route.ClusterHeader); ok {
 		m.read(strings.ToLower(a.Name))
 	}
+	if p.route.Action != nil {
+		return p, nil // Target creates the filters of each cluster
+	}
 	var err error
 	p.chain, err = m.chain(p.at)
 	return p, err
@@ -136,11 +139,11 @@ func (m maker) Target(p plan, index int, overrides map[string]route.FilterOverri
 	if p.Clusters != nil {
 		out.headers = &p.Clusters[index]
 	}
-	if out.chain = p.chain; len(overrides) > 0 {
-		at := p.at
+	at := p.at
+	if len(overrides) > 0 {
 		at.Overrides, at.Cluster = overrides, index
-		out.chain, err = m.chain(at)
 	}
+	out.chain, err = m.chain(at)
 	return out, err
 }
 

@@ -35,16 +35,30 @@ type client struct {
 	chain *filterchain.ClientChain
 }
 
-func newClient(t *testing.T, w *world, c any) client {
+// newClient returns a client with a configuration of the filter, and with overrides.
+func newClient(t *testing.T, w *world, c any, levels ...map[string]route.FilterOverride) client {
 	t.Helper()
 	holder := new(filters.Holder[httpfilter.ClientInstance])
 	set := holder.Begin()
 	t.Cleanup(set.Release)
-	chain, err := w.registry.Client(set, httpfilter.Host{}, list(c))
+	chain, err := clientChain(w, set, c, levels...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client{t, chain}
+}
+
+func clientChain(w *world, set *filterchain.ClientSet, c any, levels ...map[string]route.FilterOverride) (*filterchain.ClientChain, error) {
+	l, err := w.registry.Client(set, httpfilter.Host{}, list(c))
+	for _, o := range levels {
+		if err == nil {
+			l, err = l.Override(o)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Chain()
 }
 
 // call makes a call with the header x-a. It returns the tags of the request, the tags of the response, and the options of filters.
@@ -144,7 +158,11 @@ func newServer(t *testing.T, w *world, c any) *filterchain.ServerChain {
 	holder := new(filters.Holder[httpfilter.ServerInstance])
 	set := holder.Begin()
 	t.Cleanup(set.Release)
-	chain, err := w.registry.Server(set, "chain", httpfilter.Host{}, list(c))
+	l, err := w.registry.Server(set, "chain", httpfilter.Host{}, list(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := l.Chain()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,16 +218,12 @@ func TestFilterThatCannotRun(t *testing.T) {
 // An override replaces the matcher. Without a matcher, the filter lets every call pass.
 func TestOverride(t *testing.T) {
 	w := newWorld(t)
-	c := newClient(t, w, choose(action("Tag=a")))
 	for want, o := range map[string]config.Config{"b": choose(action("Tag=b")), "": {}} {
-		chain, err := c.chain.Override(map[string]route.FilterOverride{"composite": {Message: message + "PerRoute", Config: o}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sent, _, _, err := (client{t, chain}).call("0"); err != nil || sent != want {
+		c := newClient(t, w, choose(action("Tag=a")), map[string]route.FilterOverride{"composite": {Message: message + "PerRoute", Config: o}})
+		if sent, _, _, err := c.call("0"); err != nil || sent != want {
 			t.Errorf("the tags are %q, %v; want %q", sent, err, want)
 		}
-		if want == "" && !chain.Idle() {
+		if want == "" && !c.chain.Idle() {
 			t.Error("a filter without a matcher runs")
 		}
 	}
@@ -262,7 +276,7 @@ func TestInstancesSurviveUpdates(t *testing.T) {
 		if i%2 == 1 {
 			actions = append(actions, action("Wrap=other"))
 		}
-		chain, err := w.registry.Client(set, httpfilter.Host{}, list(choose(actions...)))
+		chain, err := clientChain(w, set, choose(actions...))
 		if err != nil {
 			t.Error(err)
 		}

@@ -95,12 +95,34 @@ type registry struct {
 	server *filterchain.ServerSet
 }
 
-func (r registry) Client(list []listener.HTTPFilter) (*filterchain.ClientChain, error) {
-	return r.Registry.Client(r.client, httpfilter.Host{}, list)
+// Client returns the chain of a channel for overrides, from the least to the most specific level.
+func (r registry) Client(list []listener.HTTPFilter, levels ...map[string]route.FilterOverride) (*filterchain.ClientChain, error) {
+	l, err := r.Registry.Client(r.client, httpfilter.Host{}, list)
+	return chainOf(l, err, levels)
 }
 
-func (r registry) Server(list []listener.HTTPFilter) (*filterchain.ServerChain, error) {
-	return r.Registry.Server(r.server, nil, httpfilter.Host{}, list)
+// Server is Client for a server.
+func (r registry) Server(list []listener.HTTPFilter, levels ...map[string]route.FilterOverride) (*filterchain.ServerChain, error) {
+	l, err := r.Registry.Server(r.server, nil, httpfilter.Host{}, list)
+	return chainOf(l, err, levels)
+}
+
+// A level is a list, or one that overrides it.
+type level[L, C any] interface {
+	Override(overrides map[string]route.FilterOverride) (L, error)
+	Chain() (C, error)
+}
+
+func chainOf[L level[L, C], C any](l L, err error, levels []map[string]route.FilterOverride) (none C, _ error) {
+	for _, o := range levels {
+		if err == nil {
+			l, err = l.Override(o)
+		}
+	}
+	if err != nil {
+		return none, err
+	}
+	return l.Chain()
 }
 
 func inSets(r *filterchain.Registry) registry {
@@ -153,12 +175,7 @@ func TestOverridesOfAClient(t *testing.T) {
 		{[]map[string]route.FilterOverride{host, routes, cluster}, []string{"1/host", "2/route", "3/cluster"}},
 		{[]map[string]route.FilterOverride{nil, nil, cluster}, []string{"1", "2", "3/cluster"}},
 	} {
-		c, err := table(t).Client(list())
-		for _, o := range test.overrides {
-			if err == nil {
-				c, err = c.Override(o)
-			}
-		}
+		c, err := table(t).Client(list(), test.overrides...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,21 +230,30 @@ func TestEndOfACall(t *testing.T) {
 	}
 }
 
-// A call without overrides gets the same chain each time. A nil chain lets calls pass.
+// A level without overrides has the same list, and a list the same chain each time. No list has no chain, which lets calls pass.
 func TestChainsAreShared(t *testing.T) {
-	c, err := table(t).Server(list())
+	r := table(t)
+	l, err := r.Registry.Server(r.server, nil, httpfilter.Host{}, list())
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := c.Override(overrides("nobody", "a.AOverride", "x"))
-	if same != c || err != nil {
-		t.Errorf("%p, %v; want %p", same, err, c)
+	same, err := l.Override(overrides("nobody", "a.AOverride", "x"))
+	if same != l || err != nil {
+		t.Errorf("%p, %v; want %p", same, err, l)
 	}
-	var none *filterchain.ServerChain
+	first, err := l.Chain()
+	if again, err2 := l.Chain(); first == nil || again != first || err != nil || err2 != nil {
+		t.Errorf("chains %p (%v) and %p (%v); want the same one", first, err, again, err2)
+	}
+	var none *filterchain.ServerList
 	if same, err = none.Override(overrides("one", "a.AOverride", "x")); same != nil || err != nil {
 		t.Errorf("%p, %v; want nil", same, err)
 	}
-	if ctx, err := none.Intercept(t.Context(), nil); ctx != t.Context() || err != nil {
+	chain, err := none.Chain()
+	if chain != nil || err != nil {
+		t.Errorf("%p, %v; want nil", chain, err)
+	}
+	if ctx, err := chain.Intercept(t.Context(), nil); ctx != t.Context() || err != nil {
 		t.Errorf("nil ends calls: %v", err)
 	}
 }
@@ -254,10 +280,7 @@ func TestWhatCannotRun(t *testing.T) {
 		{list(), overrides("one", "a.BOverride", "x"), `"one": an override is a a.BOverride; must be one of a.A`},
 		{list(), overrides("one", "a.AOverride", errConfig), `"one": cannot be used`},
 	} {
-		c, err := f.Server(test.list)
-		if err == nil {
-			_, err = c.Override(test.o)
-		}
+		_, err := f.Server(test.list, test.o)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v; want %s", err, test.want)
 		}

@@ -38,18 +38,8 @@ func TestDisabled(t *testing.T) {
 	} {
 		l := list()
 		l[2].Disabled = test.disabled
-		client, err := table(t).Client(l)
-		for _, o := range test.levels {
-			if err == nil {
-				client, err = client.Override(o)
-			}
-		}
-		server, serverErr := table(t).Server(l)
-		for _, o := range test.levels {
-			if serverErr == nil {
-				server, serverErr = server.Override(o)
-			}
-		}
+		client, err := table(t).Client(l, test.levels...)
+		server, serverErr := table(t).Server(l, test.levels...)
 		if err != nil || serverErr != nil {
 			t.Fatalf("%s: %v, %v", test.name, err, serverErr)
 		}
@@ -89,16 +79,27 @@ func TestServerInstancesOfDisabledFilters(t *testing.T) {
 	}
 	set := new(filterchain.ServerHolder).Begin()
 	defer set.Release()
-	c, err := r.Server(set, "chain", httpfilter.Host{}, []listener.HTTPFilter{{Name: "x", Message: "a.Counted", Config: "1", Disabled: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = c.Override(map[string]route.FilterOverride{"x": {Disabled: true}}); err != nil || created != 0 {
-		t.Errorf("a filter that is disabled everywhere has %d instances (%v); want none", created, err)
-	}
-	for range 2 {
-		if _, err = c.Override(overrides("x", "a.CountedOverride", "on")); err != nil || created != 1 {
-			t.Errorf("a filter that an override enables has %d instances (%v); want 1", created, err)
+	for _, disabled := range []bool{false, true} {
+		l, err := r.Server(set, "chain", httpfilter.Host{}, []listener.HTTPFilter{{Name: "x", Message: "a.Counted", Config: "1", Disabled: disabled}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		off, err := l.Override(map[string]route.FilterOverride{"x": {Disabled: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, err := off.Override(overrides("x", "a.CountedOverride", "on"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		created = 0
+		if c, err := off.Chain(); err != nil || !c.Idle() || created != 0 {
+			t.Errorf("a filter that is disabled everywhere has %d instances (%v); want none", created, err)
+		}
+		for range 2 {
+			if _, err := on.Chain(); err != nil || created > 1 {
+				t.Errorf("a filter that an override enables has %d instances (%v); want 1", created, err)
+			}
 		}
 	}
 }

@@ -80,20 +80,22 @@ func TestLifetimes(t *testing.T) {
 	}
 	var holder filterchain.ClientHolder
 	host := httpfilter.Host{Target: "xds:///shop"}
-	begin := func(config string, disabled bool) (*filterchain.ClientSet, *filterchain.ClientChain) {
+	begin := func(config string, disabled bool, levels ...map[string]route.FilterOverride) (*filterchain.ClientSet, []*filterchain.ClientChain) {
 		t.Helper()
 		set := holder.Begin()
-		c, err := r.Client(set, host, []listener.HTTPFilter{{Name: "x", Message: "a.Owner", Config: config, Disabled: disabled}})
-		if err != nil {
-			t.Fatal(err)
+		l, err := r.Client(set, host, []listener.HTTPFilter{{Name: "x", Message: "a.Owner", Config: config, Disabled: disabled}})
+		var chains []*filterchain.ClientChain
+		for i := range len(levels) + 1 {
+			c, failed := chainOf(l, err, levels[:i])
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			chains = append(chains, c)
 		}
-		return set, c
+		return set, chains
 	}
-	first, chain := begin("1", false)
-	over, err := chain.Override(map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: "route"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, chains := begin("1", false, map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: "route"}})
+	chain, over := chains[0], chains[1]
 	want("first configuration", "create x for xds:///shop", "open 1", "open 1/route")
 	if !over.Messages() || over.Idle() {
 		t.Error("a chain with an interceptor that sees messages does not report it")
@@ -109,7 +111,8 @@ func TestLifetimes(t *testing.T) {
 	if chain.Acquire() {
 		t.Error("a call acquires a chain that has ended")
 	}
-	third, disabled := begin("3", true)
+	third, chains := begin("3", true)
+	disabled := chains[0]
 	second.Release()
 	want("the filter is disabled", "end 2", "close x")
 	if !disabled.Idle() || disabled.Messages() || !disabled.Acquire() {
@@ -120,34 +123,63 @@ func TestLifetimes(t *testing.T) {
 	want("no configuration")
 }
 
-// A disabled filter has an instance only while an override enables it, and all overrides share it.
+// A filter has an instance only while calls can reach it, and all overrides share it. Those of a level share their interceptor.
 func TestInstancesOfDisabledFilters(t *testing.T) {
+	off := map[string]route.FilterOverride{"x": {Disabled: true}}
+	for _, disabled := range []bool{true, false} {
+		var events []string
+		r := owners(t, &events, nil)
+		var holder filterchain.ClientHolder
+		set := holder.Begin()
+		l, err := r.Client(set, httpfilter.Host{}, []listener.HTTPFilter{{Name: "x", Message: "a.Owner", Config: "1", Disabled: disabled}})
+		for _, o := range []map[string]route.FilterOverride{nil, {"y": {Message: "a.Owner", Config: "2"}}, {"x": {Message: "a.Owner", Config: "3"}}, off} {
+			if err == nil {
+				l, err = l.Override(o)
+			}
+		}
+		if _, err := chainOf(l, err, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := holder.Len(); n != 0 || len(events) > 0 {
+			t.Errorf("a filter that is disabled everywhere has %d instances, with the events %q; want none", n, events)
+		}
+		on := func(text string) map[string]route.FilterOverride {
+			return map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: text}}
+		}
+		host, err := l.Override(on("a"))
+		for _, levels := range [][]map[string]route.FilterOverride{nil, {off}, {{"y": {Disabled: true}}}, {on("route")}, {off, on("b")}} {
+			if _, err := chainOf(host, err, levels); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := holder.Len(); n != 1 {
+			t.Errorf("a filter that overrides enable has %d instances; want 1", n)
+		}
+		set.Release()
+		if want := []string{"create x for ", "open 1/a", "open 1/route", "open 1/b", "end 1/b", "end 1/route", "end 1/a", "close x"}; !slices.Equal(events, want) {
+			t.Errorf("events %q; want %q", events, want)
+		}
+	}
+}
+
+// Each instance has the name of its own entry, in whatever order the chains of a list are created.
+func TestNamesOfInstances(t *testing.T) {
 	var events []string
 	r := owners(t, &events, nil)
 	var holder filterchain.ClientHolder
 	set := holder.Begin()
-	c, err := r.Client(set, httpfilter.Host{}, []listener.HTTPFilter{{Name: "x", Message: "a.Owner", Config: "1", Disabled: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []map[string]route.FilterOverride{nil, {"y": {Message: "a.Owner", Config: "2"}}, {"x": {Disabled: true}}} {
-		if c, err = c.Override(o); err != nil {
+	l, err := r.Client(set, httpfilter.Host{}, []listener.HTTPFilter{
+		{Name: "x", Message: "a.Owner", Config: "1", Disabled: true},
+		{Name: "y", Message: "a.Owner", Config: "2"},
+		{Name: "z", Message: "a.Owner", Config: "3", Disabled: true},
+	})
+	for _, levels := range [][]map[string]route.FilterOverride{nil, {{"x": {Message: "a.Owner"}}}} {
+		if _, err := chainOf(l, err, levels); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if n := holder.Len(); n != 0 || len(events) > 0 {
-		t.Errorf("a filter that is disabled everywhere has %d instances, with the events %q; want none", n, events)
-	}
-	for _, text := range []string{"a", "b"} {
-		if _, err := c.Override(map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: text}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := holder.Len(); n != 1 {
-		t.Errorf("a filter that two overrides enable has %d instances; want 1", n)
 	}
 	set.Release()
-	if want := []string{"create x for ", "open 1/a", "open 1/b", "end 1/b", "end 1/a", "close x"}; !slices.Equal(events, want) {
+	if want := []string{"create y for ", "open 2", "create x for ", "open 1", "end 1", "end 2", "close x", "close y"}; !slices.Equal(events, want) {
 		t.Errorf("events %q; want %q", events, want)
 	}
 }
@@ -158,16 +190,19 @@ func TestNoInstance(t *testing.T) {
 	var holder filterchain.ClientHolder
 	set := holder.Begin()
 	defer set.Release()
+	sets := registry{Registry: r, client: set}
 	list := []listener.HTTPFilter{{Name: "x", Message: "a.Owner", Config: "1"}}
-	if _, err := r.Client(set, httpfilter.Host{}, list); err == nil {
+	if _, err := sets.Client(list); err == nil {
 		t.Error("a filter without an instance runs")
 	}
-	list[0].Disabled = true
-	c, err := r.Client(set, httpfilter.Host{}, list)
-	if err != nil {
-		t.Fatalf("a disabled filter without an instance: %v; want no error", err)
+	if _, err := sets.Client(list, map[string]route.FilterOverride{"x": {Disabled: true}}); err != nil {
+		t.Errorf("a filter without an instance that an override disables: %v; want no error", err)
 	}
-	if _, err := c.Override(map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: "2"}}); err == nil {
+	list[0].Disabled = true
+	if _, err := sets.Client(list); err != nil {
+		t.Errorf("a disabled filter without an instance: %v; want no error", err)
+	}
+	if _, err := sets.Client(list, map[string]route.FilterOverride{"x": {Message: "a.Owner", Config: "2"}}); err == nil {
 		t.Error("an override enables a filter without an instance")
 	}
 }
@@ -179,11 +214,12 @@ func TestPlainChains(t *testing.T) {
 	var holder filterchain.ClientHolder
 	set := holder.Begin()
 	plain := []listener.HTTPFilter{{Name: "p", Message: "a.Plain", Config: "1"}}
-	c, err := r.Client(set, httpfilter.Host{}, plain)
+	sets := registry{Registry: r, client: set}
+	c, err := sets.Client(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixed, err := r.Client(set, httpfilter.Host{}, append(plain, listener.HTTPFilter{Name: "x", Message: "a.Owner", Config: "2"}))
+	mixed, err := sets.Client(append(plain, listener.HTTPFilter{Name: "x", Message: "a.Owner", Config: "2"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
 // Package filterchain makes chains of interceptors from a configuration's HTTP filters (gRFC A39).
 //
-// A [Registry] has the known filters, and creates a chain for a list of filters. [Chain.Override] derives a chain for
-// a virtual host, from that a chain for a route, and from that a chain for a weighted cluster. A level without
-// overrides uses the same chain. All chains are created when a configuration is received. A call passes the chain of
-// its route, even if the route has no usable action. Such a call fails after the filters (gRFC A36).
+// A [Registry] has the known filters, and creates the [List] of a Listener. [List.Override] derives the list of a virtual
+// host, from that the list of a route, and from that the list of a weighted cluster. A level without overrides uses the
+// same list. [List.Chain] creates the interceptors of a place that calls can reach. A filter that is disabled in all of
+// these places has none, and no instance. All chains are created when a configuration is received. A call passes the
+// chain of its route, even if the route has no usable action. Such a call fails after the filters (gRFC A36).
 //
 // All chains of a configuration take the instances of their filters from one set of package
 // internal/dataplane/filters. A call acquires its chain, so that no filter is closed while the call uses it.
@@ -77,41 +78,41 @@ func (r *Registry) Filter(message string) *httpfilter.Filter {
 	return nil
 }
 
-// Server creates the chain of the list of a server's filter chain, which chain identifies among those of the port. The
-// error names a filter that cannot run. Calls must fail then.
-func (r *Registry) Server(set *ServerSet, chain any, host httpfilter.Host, list []listener.HTTPFilter) (*ServerChain, error) {
+// Server creates the list of a server's filter chain, which chain identifies among those of the port. The error names a
+// filter that cannot run on servers. Calls must fail then.
+func (r *Registry) Server(set *ServerSet, chain any, host httpfilter.Host, list []listener.HTTPFilter) (*ServerList, error) {
 	links, err := build[httpfilter.ServerInterceptor](r, set, chain, "server", list, func(f httpfilter.Filter, name string) func() (httpfilter.ServerInstance, error) {
 		if f.NewServer == nil {
 			return nil
 		}
-		host.Name, host.Filter = name, r.Filter
-		return func() (httpfilter.ServerInstance, error) { return f.NewServer(host) }
+		own := host // of this filter, which is created later
+		own.Name, own.Filter = name, r.Filter
+		return func() (httpfilter.ServerInstance, error) { return f.NewServer(own) }
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newChain[httpfilter.ServerInterceptor, httpfilter.ServerBefore](links, set), nil
+	return &ServerList{links: links, set: set}, nil
 }
 
-// Client creates the chain of a channel's list of filters. The error names a filter that cannot run. Calls must fail
-// then.
-func (r *Registry) Client(set *ClientSet, host httpfilter.Host, list []listener.HTTPFilter) (*ClientChain, error) {
+// Client creates a channel's list of filters. The error names a filter that cannot run on channels. Calls must fail then.
+func (r *Registry) Client(set *ClientSet, host httpfilter.Host, list []listener.HTTPFilter) (*ClientList, error) {
 	links, err := build[httpfilter.ClientInterceptor](r, set, nil, "client", list, func(f httpfilter.Filter, name string) func() (httpfilter.ClientInstance, error) {
 		if f.NewClient == nil {
 			return nil
 		}
-		host.Name, host.Filter = name, r.Filter
-		return func() (httpfilter.ClientInstance, error) { return f.NewClient(host) }
+		own := host // of this filter, which is created later
+		own.Name, own.Filter = name, r.Filter
+		return func() (httpfilter.ClientInstance, error) { return f.NewClient(own) }
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newChain[httpfilter.ClientInterceptor, httpfilter.ClientBefore](links, set), nil
+	return &ClientList{links: links, set: set}, nil
 }
 
-// build creates the links of a chain without overrides. It leaves out skipped filters and ends at the terminal filter.
-// A disabled filter has no interceptor, and no instance unless an override enables it. create returns nil if a filter
-// cannot run on this side.
+// build creates the links of a list without overrides. It leaves out skipped filters and ends at the terminal filter.
+// create returns nil if a filter cannot run on this side.
 func build[I any, N instance[I]](r *Registry, set *filters.Set[N], chain any, side string, list []listener.HTTPFilter, create func(httpfilter.Filter, string) func() (N, error)) ([]link[I], error) {
 	var links []link[I]
 	for _, l := range list {
@@ -131,9 +132,7 @@ func build[I any, N instance[I]](r *Registry, set *filters.Set[N], chain any, si
 			return set.Instance(filters.Key{Chain: chain, Name: l.Name, Message: l.Message}, creates)
 		})}
 		if !l.Disabled { // otherwise only an override can enable it
-			if err := added.prepare(nil, set); err != nil {
-				return nil, err
-			}
+			added.use = new(use[I])
 		}
 		links = append(links, added)
 	}

@@ -48,8 +48,9 @@ type settings struct {
 	limit time.Duration
 	retry *retry
 	hash  []route.HashPolicy
-	id    uint64 // the channel's
-	// chain has the filters of calls that fail because of the plan's error (A36).
+	id    uint64                  // the channel's
+	list  *filterchain.ClientList // the filters of the route
+	// chain has the filters of calls that fail because of the plan's error (A36). Otherwise it is nil.
 	chain *filterchain.ClientChain
 }
 
@@ -62,6 +63,12 @@ func (c *Interceptors) Compile(config *xdsconfig.Config, s Settings) *Table {
 		m.list, m.err = m.list.Override(config.VirtualHost.Overrides)
 	}
 	t := &Table{Table: routes.Compile(config, &c.refs, routes.Settings{Where: s.Where, NodeID: s.NodeID}, m), filters: set, metrics: s.Metrics}
+	for p := range t.Plans() {
+		if p.Err != nil {
+			p.Own.chain, _ = p.Own.list.Chain() // without a chain, the calls fail as well
+		}
+		p.Own.list = nil // all chains are there
+	}
 	if m.uniform {
 		t.retry = m.retry
 	}
@@ -82,8 +89,8 @@ func (t *Table) IsFor(config *xdsconfig.Config) bool { return t != nil && t.Tabl
 type maker struct {
 	interceptors *Interceptors
 	config       *xdsconfig.Config
-	list         *filterchain.ClientChain // the filters of the virtual host
-	err          error                    // why there is no list
+	list         *filterchain.ClientList // the filters of the virtual host
+	err          error                   // why there is no list
 
 	planned bool   // there is a plan
 	uniform bool   // all plans have the retry policy of the first one
@@ -112,14 +119,18 @@ func (m *maker) Plan(h *route.VirtualHost, index int) (settings, error) {
 	m.compare(s.retry)
 	err := m.err
 	if err == nil {
-		s.chain, err = m.list.Override(r.Overrides)
+		s.list, err = m.list.Override(r.Overrides)
 	}
 	return s, err
 }
 
 // Target implements [routes.Maker].
 func (*maker) Target(s settings, _ int, overrides map[string]route.FilterOverride) (*filterchain.ClientChain, error) {
-	return s.chain.Override(overrides)
+	list, err := s.list.Override(overrides)
+	if err != nil {
+		return nil, err
+	}
+	return list.Chain()
 }
 
 // HeaderClusters implements [routes.Maker]. gRPC ignores routes whose cluster a header names (A28).

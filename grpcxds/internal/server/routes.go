@@ -22,8 +22,8 @@ type routing struct {
 	nodeID string
 	update *route.Update
 	err    error // the status of every call, if update is nil
-	// filters apply to routes without overrides.
-	filters *filterchain.ServerChain
+	// plain has the filters of routes without overrides. It is nil if there are none.
+	plain *filtering
 	// others has the routes with overrides, and the routes that a server cannot use.
 	others map[*route.Route]filtering
 	set    *filterchain.ServerSet // of the filters
@@ -96,34 +96,48 @@ func served(r *route.Route) bool {
 func (r compiler) compile(c *Config, one server.Routes) *routing {
 	host := c.Host
 	host.Logger = c.Logger
-	filters, err := c.Chains.Server(r.set, identity(one.FilterChain), host, one.Filters)
+	list, err := c.Chains.Server(r.set, identity(one.FilterChain), host, one.Filters)
 	if err != nil {
 		return &routing{err: r.fail(err)}
 	}
 	u := one.Update
-	out := &routing{nodeID: c.NodeID, update: u, filters: filters, others: make(map[*route.Route]filtering)}
+	out := &routing{nodeID: c.NodeID, update: u, others: make(map[*route.Route]filtering)}
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
-		common, err := filters.Override(h.Overrides)
+		common, failed := list.Override(h.Overrides)
 		for j := range h.Routes {
 			t := &h.Routes[j]
-			if served(t) && len(h.Overrides)+len(t.Overrides) == 0 {
+			plain := served(t) && len(h.Overrides)+len(t.Overrides) == 0
+			if t.Ignored != "" || plain && out.plain != nil {
 				continue
 			}
-			f := filtering{err: err}
+			f := r.filtering(common, failed, t)
 			if !served(t) { // calls pass the filters first (A36)
 				f.end = unavailable(c.NodeID, "the route %s of RouteConfiguration %s is not for servers", label(t.Name), label(u.Name().String()))
 			}
-			if err == nil {
-				f.filters, f.err = common.Override(t.Overrides)
+			if plain {
+				out.plain = &f
+			} else {
+				out.others[t] = f
 			}
-			if f.err != nil {
-				f.err = r.fail(f.err)
-			}
-			out.others[t] = f
 		}
 	}
 	return out
+}
+
+// filtering makes the filters of a route from those of its virtual host, or for the reason why there are none.
+func (r compiler) filtering(common *filterchain.ServerList, failed error, t *route.Route) filtering {
+	f := filtering{err: failed}
+	if f.err == nil {
+		common, f.err = common.Override(t.Overrides)
+	}
+	if f.err == nil {
+		f.filters, f.err = common.Chain()
+	}
+	if f.err != nil {
+		f.err = r.fail(f.err)
+	}
+	return f
 }
 
 // identity returns the part of a filter's identity that names its filter chain. An unnamed filter chain has none
@@ -170,7 +184,7 @@ func (r *routing) choose(method string, headers headers) (filtering, error) {
 	if f, ok := r.others[t]; ok {
 		return f, f.err
 	}
-	return filtering{filters: r.filters}, nil
+	return *r.plain, r.plain.err
 }
 
 // label quotes a name for an error. It clips long names, because each of many routes may have an error.

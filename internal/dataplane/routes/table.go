@@ -3,6 +3,8 @@ package routes
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -187,6 +189,9 @@ func (b *builder[P, T]) add(name string, weight uint32, index int, overrides map
 func (t *Table[P, T]) IsFor(config *xdsconfig.Config) bool {
 	return t != nil && t.config.SameRouting(config)
 }
+
+// Plans yields the plans of all routes, in no order.
+func (t *Table[P, T]) Plans() iter.Seq[*Plan[P, T]] { return maps.Values(t.plans) }
 
 // ReadsHeaders reports whether a route matches headers. Otherwise Plan does not need them.
 func (t *Table[P, T]) ReadsHeaders() bool { return t.headers }
