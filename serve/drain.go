@@ -21,8 +21,8 @@ var errDraining = errors.New("serve: the server is draining")
 
 // Drain refuses new streams and ends the open ones, one after the other within the spread of time. The
 // clients reconnect to other servers, which receive them evenly. Drain returns when all streams have
-// ended. If ctx ends earlier, Drain ends the remaining streams at once and returns the cause. The server
-// cannot be used afterwards; close it.
+// ended, those of clients that do not read among them. If ctx ends earlier, Drain ends the remaining streams at once and returns the
+// cause. The server cannot be used afterwards; close it.
 func (s *Server) Drain(ctx context.Context, spread time.Duration) error {
 	guests := s.stop(errDraining)
 	s.settings.journal.draining(len(guests), spread)
@@ -42,9 +42,13 @@ func (s *Server) Drain(ctx context.Context, spread time.Duration) error {
 		}
 		g.cancel(errDraining)
 	}
-	for err == nil && s.open() > 0 {
+	for err == nil {
+		open, left := s.open()
+		if open == 0 {
+			break
+		}
 		select {
-		case <-s.left:
+		case <-left:
 		case <-ctx.Done():
 			err = fmt.Errorf("serve: drain: %w", context.Cause(ctx))
 		}
@@ -55,11 +59,11 @@ func (s *Server) Drain(ctx context.Context, spread time.Duration) error {
 	return err
 }
 
-// open returns the number of streams.
-func (s *Server) open() int {
+// open returns the number of streams, and a channel that is closed when one of them leaves.
+func (s *Server) open() (streams int, left <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.guests)
+	return len(s.guests), s.left
 }
 
 // Healthy returns nil if clients should use the server, and otherwise the reason not to: the server is

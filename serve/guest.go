@@ -132,11 +132,9 @@ func (g *guest) Leave(err error) {
 	s := g.server
 	s.mu.Lock()
 	delete(s.guests, g)
+	close(s.left)
+	s.left = make(chan struct{})
 	s.mu.Unlock()
-	select {
-	case s.left <- struct{}{}:
-	default:
-	}
 	s.accounts.leave(g.client)
 	s.countEnd(g.client, err)
 }

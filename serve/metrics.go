@@ -59,7 +59,8 @@ func (s *Server) export() error {
 
 // observe reports the values of all cores. Views are one series.
 func (s *Server) observe(o metric.Observer, i *instruments) {
-	o.ObserveInt64(i.streams, int64(s.open()))
+	streams, _ := s.open()
+	o.ObserveInt64(i.streams, int64(streams))
 	s.mu.Lock()
 	refused := maps.Clone(s.refused)
 	s.mu.Unlock()

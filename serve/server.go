@@ -31,7 +31,7 @@ type Server struct {
 	views   map[string]*adsserver.Core
 	refuse  error // the reason to admit no more streams, or nil
 	guests  map[*guest]struct{}
-	left    chan struct{} // has a token if a guest has left
+	left    chan struct{} // closed and replaced when a guest leaves
 	refused map[string]uint64
 	health  *health.Server // nil: not registered
 
@@ -46,7 +46,7 @@ type Server struct {
 // authorities without a source of their own. Close the server after use.
 func New(types *resource.Set, sources map[string]source.Source, opts ...Option) (*Server, error) {
 	s := &Server{
-		views: make(map[string]*adsserver.Core), guests: make(map[*guest]struct{}), left: make(chan struct{}, 1),
+		views: make(map[string]*adsserver.Core), guests: make(map[*guest]struct{}), left: make(chan struct{}),
 		refused: make(map[string]uint64), accounts: accounts{clients: make(map[string]*account)},
 		metrics: func() error { return nil },
 	}

@@ -26,6 +26,7 @@ type Stream struct {
 	budget *Budget
 	begin  time.Time
 	ready  chan struct{} // has a token if there may be something to send
+	ended  chan struct{} // closed at the end
 
 	node    string // id of the client's node
 	begun   bool
@@ -80,7 +81,7 @@ func (c *Core) OpenStream(o StreamOptions) (*Stream, error) {
 	c.opened++
 	st := &Stream{
 		core: c, number: c.opened, delta: o.Delta, url: o.URL, allow: o.Allow, about: o.About, budget: o.Budget,
-		begin: time.Now(), ready: make(chan struct{}, 1),
+		begin: time.Now(), ready: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	c.streams[st] = struct{}{}
 	return st, nil
@@ -107,12 +108,16 @@ func (st *Stream) Close(err error) {
 	c.config.Changed()
 }
 
+// Ended returns a channel that is closed when the stream ends. Next then returns the reason.
+func (st *Stream) Ended() <-chan struct{} { return st.ended }
+
 // end ends the stream once, and its subscriptions. Many subscriptions end with leave, in parts.
 func (st *Stream) end(err error) {
 	if st.err != nil {
 		return
 	}
 	st.err = err
+	close(st.ended)
 	delete(st.core.streams, st)
 	st.touch()
 	n := 0

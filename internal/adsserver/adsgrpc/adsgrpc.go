@@ -75,8 +75,8 @@ func serve(ss grpc.ServerStream, host Host, m Method) error {
 	return Status(err)
 }
 
-// run serves an admitted stream until it ends, and returns why. The handler's goroutine sends, and
-// another receives.
+// run serves an admitted stream until it ends, and returns why. The handler's goroutine takes responses from the
+// stream of the core, and another receives requests.
 func run(ss grpc.ServerStream, guest Guest) (err error) {
 	ctx, cancel := context.WithCancelCause(guest.Context())
 	defer cancel(nil)
@@ -122,14 +122,24 @@ func receive(ss grpc.ServerStream, guest Guest, opened chan<- *adsserver.Stream)
 	}
 }
 
+// send sends responses until the stream ends, and returns why. Each is sent by a goroutine of its own: SendMsg waits for a client
+// that does not read until the handler has returned.
 func send(ctx context.Context, ss grpc.ServerStream, st *adsserver.Stream) error {
+	sent := make(chan error, 1)
 	for {
 		pieces, err := st.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := ss.SendMsg(&frame{pieces: pieces}); err != nil {
-			return err
+		go func() { sent <- ss.SendMsg(&frame{pieces: pieces}) }()
+		select {
+		case err := <-sent:
+			if err != nil {
+				return err
+			}
+		case <-st.Ended():
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }
