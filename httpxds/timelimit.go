@@ -19,7 +19,7 @@ func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Cont
 		return ctx, r
 	}
 	atOnce := isSentAtOnce(r)
-	if !atOnce && isInMemory(r.Body) {
+	if !atOnce && isInMemory(r.Body) && x.hasLimits() {
 		ctx = x.upload.traced(ctx)
 		x.limited = *x.edit(r).WithContext(ctx)
 		r = &x.limited
@@ -29,22 +29,26 @@ func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Cont
 	}
 	ctx, x.cancel = context.WithCancelCause(ctx)
 	x.limited = *x.edit(r).WithContext(ctx) // a part, so that the copy needs no memory of its own
-	switch {
-	case d == 0: // the context ends a body that does not end by itself
+	if d == 0 { // the context ends a body that does not end by itself
 		return ctx, &x.limited
-	case atOnce:
-		x.limit = x.transport.limits.take(x.cancel)
-	default: // not a shared one: net/http may read the body after the request
-		x.limit = &timeLimit{cancel: x.cancel, cause: errTimeout}
+	}
+	x.limit = x.transport.limits.take(x.cancel)
+	if !atOnce {
 		x.upload.route = x.limit
 	}
 	x.limit.start(d)
 	return ctx, &x.limited
 }
 
+// hasLimits reports whether the route limits the time of requests or of their attempts.
+func (x *exchange) hasLimits() bool {
+	return x.plan.Timeout > 0 || x.plan.Retry != nil && x.plan.Retry.PerTry > 0
+}
+
 // stop ends the time limits of the request.
 func (x *exchange) stop() {
 	if x.limit != nil {
+		x.upload.forget() // first: net/http may read the body later, and another request may have the limit by then
 		x.transport.limits.put(x.limit)
 		x.limit = nil
 	}
@@ -63,8 +67,7 @@ func (x *exchange) cancelAll() {
 
 // A timeLimit cancels a request after a time. It costs less than context.WithTimeout because requests share timers.
 type timeLimit struct {
-	shared bool // it can be used for another request
-	cause  error
+	cause error
 
 	mu     sync.Mutex
 	timer  *time.Timer // nil: not started
@@ -143,7 +146,7 @@ const maxFewLimits = 128
 func (p *timeLimits) take(cancel context.CancelCauseFunc) *timeLimit {
 	l := p.kept()
 	if l == nil {
-		return &timeLimit{cancel: cancel, cause: errTimeout, shared: true}
+		return &timeLimit{cancel: cancel, cause: errTimeout}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +169,7 @@ func (p *timeLimits) kept() *timeLimit {
 }
 
 func (p *timeLimits) put(l *timeLimit) {
-	if !l.retire() || !l.shared {
+	if !l.retire() {
 		return
 	}
 	if p.mu.TryLock() {

@@ -82,3 +82,29 @@ func TestTimeLimitOfAStream(t *testing.T) {
 		t.Error("the time starts after the request has ended")
 	}
 }
+
+// TestLateReadOfABody expects net/http's read of a body after its request to have no effect on the next request with the time limit.
+func TestLateReadOfABody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &exchange{transport: new(Transport)}
+		_, x.cancel = context.WithCancelCause(t.Context())
+		x.limit = x.transport.limits.take(x.cancel)
+		x.upload.route = x.limit
+		first := x.limit
+		first.start(time.Second)
+		x.stop()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		second := x.transport.limits.take(cancel)
+		if second != first {
+			t.Fatal("the time limit of a request with a body is not used again")
+		}
+		second.start(time.Second)
+		x.upload.begin()
+		<-time.NewTimer(2 * time.Second).C
+		synctest.Wait()
+		if context.Cause(ctx) != errTimeout { //nolint:errorlint // the cause itself
+			t.Errorf("the second request ends by %v; want its time limit", context.Cause(ctx))
+		}
+		x.transport.limits.put(second)
+	})
+}

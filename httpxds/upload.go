@@ -56,6 +56,13 @@ func (u *upload) rest() {
 	u.held = false
 }
 
+// forget ends the effect on the time limits, which have ended.
+func (u *upload) forget() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.route, u.attempt = nil, nil
+}
+
 func (u *upload) change(end bool) {
 	if u == nil {
 		return

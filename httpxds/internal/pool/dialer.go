@@ -29,6 +29,10 @@ const (
 // connectTimeout is the default limit of an attempt to connect, with the TLS handshake. It is Envoy's default.
 const connectTimeout = 5 * time.Second
 
+// maxReadFrame is the default size of the frames of HTTP/2 that endpoints may send, twice the protocol's default. net/http allocates
+// memory for each frame, and wakes the reader of the response.
+const maxReadFrame = 32 << 10
+
 // A Dialer opens connections. It is safe for concurrent use.
 type Dialer struct {
 	// Protocol is the protocol of clusters that do not configure one.
@@ -65,6 +69,10 @@ func NewDialer(base *http.Transport, p Protocol) *Dialer {
 		t.Protocols.SetHTTP1(Protocol(i) != HTTP2)
 		t.Protocols.SetHTTP2(true) // http.Transport disables it for custom dialers
 		t.Protocols.SetUnencryptedHTTP2(Protocol(i) == HTTP2)
+		if t.HTTP2 == nil {
+			t.HTTP2 = new(http.HTTP2Config)
+		}
+		t.HTTP2.MaxReadFrameSize = cmp.Or(t.HTTP2.MaxReadFrameSize, maxReadFrame)
 		d.transports[i] = t
 	}
 	return d
