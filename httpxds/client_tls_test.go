@@ -53,16 +53,20 @@ func tlsWorldOf(t *testing.T, h http.HandlerFunc) (w *world, addr string, upstre
 	t.Cleanup(s.Close)
 
 	w = newWorld(t)
-	config, err := bootstrap.Parse([]byte(strings.TrimSuffix(string(w.plane.BootstrapJSON()), "}") + fmt.Sprintf(`,
-		"certificate_providers": {"files": {"plugin_name": "file_watcher", "config": {"ca_certificate_file": %q}}}}`, roots)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.env = w.plane.Env(xdsforge.WithBootstrap(config), xdsforge.WithTypes(httpxds.Register))
+	w.trust(roots)
 	return w, s.Listener.Addr().String(), func(name string) string {
 		return fmt.Sprintf(`transport_socket { name: "tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] {
 			common_tls_context { validation_context { ca_certificate_provider_instance { instance_name: "files" } match_subject_alt_names { exact: %q } } } } } }`, name)
 	}
+}
+
+// trust makes the Env have a certificate provider with the roots of a file.
+func (w *world) trust(roots string) {
+	w.Helper()
+	config, err := bootstrap.Parse([]byte(strings.TrimSuffix(string(w.plane.BootstrapJSON()), "}") + fmt.Sprintf(`,
+		"certificate_providers": {"files": {"plugin_name": "file_watcher", "config": {"ca_certificate_file": %q}}}}`, roots)))
+	check(w, err)
+	w.env = w.plane.Env(xdsforge.WithBootstrap(config), xdsforge.WithTypes(httpxds.Register))
 }
 
 // TestClientTLS expects connections with the roots of the bootstrap's certificate providers, HTTP/2 by ALPN, and no request to

@@ -52,8 +52,14 @@ type site struct {
 	served chan error
 }
 
-// newSite runs a server until the test ends. Extra is added to the bootstrap.
+// newSite runs a server until the test ends. Extra is added to the bootstrap. An invalid Listener ends the one before it.
 func newSite(t testing.TB, h http.Handler, extra string, register func(xdsforge.Registrar), opts ...httpxds.ServerOption) *site {
+	t.Helper()
+	return openSite(t, h, extra, register, true, opts...)
+}
+
+// openSite is newSite. If failOnDataErrors is not set, an invalid Listener has no effect after a valid one.
+func openSite(t testing.TB, h http.Handler, extra string, register func(xdsforge.Registrar), failOnDataErrors bool, opts ...httpxds.ServerOption) *site {
 	t.Helper()
 	plane, err := controlplane.Start([]string{"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration", "envoy.config.core.v3.TypedExtensionConfig"})
 	check(t, err)
@@ -67,7 +73,7 @@ func newSite(t testing.TB, h http.Handler, extra string, register func(xdsforge.
 	}
 	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(types...), xdsforge.WithLogger(slog.New(slog.DiscardHandler)),
 		environment.WithClient(func(o *client.Options) {
-			o.Backoff.Base, o.Backoff.Max, o.FailOnDataErrors = 20*time.Millisecond, 100*time.Millisecond, true
+			o.Backoff.Base, o.Backoff.Max, o.FailOnDataErrors = 20*time.Millisecond, 100*time.Millisecond, failOnDataErrors
 		}))
 	check(t, err)
 	t.Cleanup(func() { _ = env.Close() })

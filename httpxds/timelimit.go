@@ -29,7 +29,7 @@ func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Cont
 	}
 	ctx, x.cancel = context.WithCancelCause(ctx)
 	x.limited = *x.edit(r).WithContext(ctx) // a part, so that the copy needs no memory of its own
-	if d == 0 { // the context ends a body that does not end by itself
+	if d == 0 {                             // the context ends a body that does not end by itself
 		return ctx, &x.limited
 	}
 	x.limit = x.transport.limits.take(x.cancel)

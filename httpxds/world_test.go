@@ -66,9 +66,13 @@ func (w *world) hosts(format string, args ...any) {
 // filtered sets the HTTP filters of the target before the router, and the parts of its RouteConfiguration.
 func (w *world) filtered(filters, format string, args ...any) {
 	w.Helper()
-	w.set(new(listenerv3.Listener), `name: "svc" api_listener { api_listener {
-		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] { route_config { %s }
-		%s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, fmt.Sprintf(format, args...), filters)
+	w.managed("route_config { " + fmt.Sprintf(format, args...) + " } " + filters)
+}
+
+// managed sets the contents of the HttpConnectionManager of the target before the router.
+func (w *world) managed(contents string) {
+	w.Helper()
+	w.set(new(listenerv3.Listener), `name: "svc" api_listener { api_listener { %s { %s %s } } }`, managerAny, contents, routerEnd)
 }
 
 // to returns a route for all requests.
