@@ -153,6 +153,12 @@ func (c *Core) show(e *entry, x *content) {
 	if e.content != nil && e.content.name != e.name {
 		e.was = e.content.name
 	}
+	if x != nil {
+		e.collection.live++
+	}
+	if e.content != nil {
+		e.collection.live--
+	}
 	e.content = x
 	for _, s := range e.users {
 		s.note(e)

@@ -1,10 +1,6 @@
 package adsserver
 
-import (
-	"slices"
-
-	"github.com/xdsforge/xdsforge/framework/source"
-)
+import "github.com/xdsforge/xdsforge/framework/source"
 
 // deltaRequest changes the subscriptions. A name that is subscribed to again is sent even if it did
 // not change, unless the client has just said that it has that version.
@@ -47,6 +43,7 @@ func (s *substream) deltaUnsubscribe(names [][]byte) error {
 		err = s.leaveLists(s.stream.pause)
 	}
 	if err == nil {
+		s.tidy()
 		s.disclaim()
 	}
 	return err
@@ -160,7 +157,7 @@ func (s *substream) removals() (names []string) {
 
 // returned reports whether a name whose removal is owed exists again, so that the client has it or receives it.
 func (s *substream) returned(name string) bool {
-	if l := s.kind.collections[name]; l != nil && slices.ContainsFunc(l.members, func(e *entry) bool { return e.content != nil }) {
+	if l := s.kind.collections[name]; l != nil && l.live > 0 {
 		return true
 	}
 	e := s.kind.entries[name]
@@ -176,7 +173,7 @@ func (s *substream) emptyLists() (names []string, wildcard *listSub) {
 			continue
 		}
 		p.told = true
-		if slices.ContainsFunc(p.list.members, func(e *entry) bool { return e.content != nil }) {
+		if p.list.live > 0 {
 			continue
 		}
 		if p.list.name == source.Wildcard {

@@ -45,6 +45,7 @@ type collection struct {
 	name     string
 	feed     *feed
 	members  []*entry
+	live     int // members with a content
 	streams  map[*substream]*listSub
 	leaving  []*substream // have unsubscribed, and may still have members
 	complete bool

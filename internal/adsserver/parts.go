@@ -23,12 +23,15 @@ func (st *Stream) pause() error {
 	return st.err
 }
 
-// inParts calls f with each name, and after with each part of them.
+// inParts calls f with each name, and after with each part of them. It returns the reason if the stream has ended
+// meanwhile.
 func (st *Stream) inParts(names [][]byte, f func(name string), after func()) error {
 	for len(names) > 0 {
 		n := min(st.core.part, len(names))
 		for _, name := range names[:n] {
-			f(string(name))
+			if f(string(name)); st.err != nil {
+				return st.err
+			}
 		}
 		after()
 		if names = names[n:]; len(names) > 0 {
@@ -118,29 +121,31 @@ func (s *substream) dropList(l *listSub) {
 }
 
 // leaveLists drops the members of the collections from which the client has unsubscribed. The interest in a
-// collection ends after them, because they are kept current by it.
+// collection ends after them, because they are kept current by it. While it pauses, another stream may do the same; see
+// clear.
 func (s *substream) leaveLists(pause func() error) error {
 	const looks = 4 // at subscriptions, for the cost of finding a member
+	leaving := slices.Clone(s.leaving)
 	members := 0
-	for _, l := range s.leaving {
+	for _, l := range leaving {
 		members += len(l.members)
 	}
 	var err error
 	if members*looks < s.subs.n {
-		err = s.leaveMembers(pause)
+		err = s.leaveMembers(leaving, pause)
 	} else if members > 0 {
 		err = s.eachPart(s.leaveMember, pause)
 	}
 	if err == nil {
-		s.forgetLists()
+		s.forgetLists(leaving)
 	}
 	return err
 }
 
 // leaveMembers finds the subscriptions by the members of the collections.
-func (s *substream) leaveMembers(pause func() error) error {
+func (s *substream) leaveMembers(leaving []*collection, pause func() error) error {
 	n := 0
-	for _, l := range s.leaving {
+	for _, l := range leaving {
 		for left := len(l.members); left > 0; {
 			left = min(left, len(l.members)) - 1
 			if left < 0 {
@@ -172,9 +177,15 @@ func (s *substream) leaveMember(p *sub) {
 	}
 }
 
-// forgetLists ends the interests in the collections whose members the stream has dropped.
-func (s *substream) forgetLists() {
-	for _, l := range s.leaving {
+// forgetLists ends the interests in the collections whose members the stream has dropped. They are the first ones that it
+// leaves, apart from those that are forgotten already.
+func (s *substream) forgetLists(left []*collection) {
+	for _, l := range left {
+		if len(s.leaving) == 0 || s.leaving[0] != l {
+			continue
+		}
+		s.leaving[0] = nil
+		s.leaving = s.leaving[1:]
 		l.leaving = slices.DeleteFunc(l.leaving, func(o *substream) bool { return o == s })
 		if len(l.streams)+len(l.leaving) == 0 {
 			l.feed.want(s.kind, l.name, drop)
@@ -182,13 +193,25 @@ func (s *substream) forgetLists() {
 		}
 		s.stream.core.dropCollection(s.kind, l)
 	}
-	s.leaving = nil
+	if len(s.leaving) == 0 {
+		s.leaving = nil
+	}
 }
 
-// abandoned has the streams that are leaving a collection finish. Nobody else subscribes to it, so that a new
-// subscription must begin anew.
-func (c *Core) abandoned(l *collection) {
-	for len(l.streams) == 0 && len(l.leaving) > 0 {
-		_ = l.leaving[0].leaveLists(func() error { return nil }) // pause returns no error
+// abandoned reports whether streams are leaving a collection to which no other one subscribes. A new subscription must
+// then begin anew, because the members go one after the other.
+func (k *kind) abandoned(name string) bool {
+	l := k.collections[name]
+	return l != nil && len(l.streams) == 0 && len(l.leaving) > 0
+}
+
+// clear has the streams finish that are leaving an abandoned collection. Others, and these streams, have the lock in
+// between. It returns the reason if the stream of s has ended meanwhile.
+func (s *substream) clear(name string) error {
+	for s.kind.abandoned(name) {
+		if err := s.kind.collections[name].leaving[0].leaveLists(s.stream.pause); err != nil {
+			return err
+		}
 	}
+	return nil
 }

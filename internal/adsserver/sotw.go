@@ -62,6 +62,10 @@ func (s *substream) repeat() error {
 	for _, l := range s.lists {
 		l.told, s.gone = false, true
 	}
+	if s.repeated == s.sent+1 {
+		return nil // all wait to be sent again
+	}
+	s.repeated = s.sent + 1
 	return s.eachPart(func(p *sub) {
 		if p.shows() != nil {
 			p.flags |= resend
@@ -122,7 +126,9 @@ func (s *substream) sweep(before []*entry) error {
 			l.named = false
 		}
 	}
-	return s.leaveLists(s.stream.pause)
+	err = s.leaveLists(s.stream.pause)
+	s.tidy()
+	return err
 }
 
 // eachOf calls f with the subscriptions to entries, in parts.

@@ -29,6 +29,7 @@ type substream struct {
 	warms     bool                    // state of the world: a resource of the type that refers to this one has changed
 	explicit  bool                    // state of the world: a request had names
 	returning bool                    // state of the world: the first request had a version
+	repeated  uint64                  // state of the world: responses so far, and one, when all were last to be sent again; 0: never
 	names     uint64                  // state of the world: digest of the names of the last request
 	claims    *claims                 // delta: versions that the client has from an earlier stream; nil if there are none
 	refused   map[string]refusalState // names without permission
@@ -65,11 +66,12 @@ func (f flags) has(g flags) bool { return f&g != 0 }
 // A listSub is a subscription to a collection.
 type listSub struct {
 	list  *collection
-	place int  // in the lists of the substream
-	waits bool // counted in waiting
-	told  bool // answered, if it had no members
-	named bool // mark of sotwRequest
-	late  bool // as of a sub
+	place int    // in the lists of the substream
+	waits bool   // counted in waiting
+	told  bool   // answered, if it had no members
+	named bool   // mark of sotwRequest
+	late  bool   // as of a sub
+	again uint64 // responses so far, and one, when the client last subscribed again; 0: it has not
 }
 
 // find returns the subscription to an entry, or nil. It is valid until subs change.
@@ -87,7 +89,7 @@ func (s *substream) note(e *entry) {
 		s.gone = true
 	}
 	if len(s.dirty) == cap(s.dirty) && len(s.dirty) > 2*s.subs.n {
-		s.sortDirty() // a client that does not read must not make it grow
+		s.trim() // a client that does not read must not make it grow
 	}
 	s.dirty = append(s.dirty, e)
 	s.stream.touch()
@@ -107,6 +109,23 @@ func (s *substream) sortDirty() {
 		slices.SortFunc(s.dirty, byID)
 	}
 	s.dirty = slices.Compact(s.dirty)
+}
+
+// trim forgets the dirty entries to which the client no longer subscribes. They would keep their names, which nothing
+// charges any longer.
+func (s *substream) trim() {
+	s.dirty = slices.DeleteFunc(s.dirty, func(e *entry) bool { return s.find(e) == nil })
+	s.sortDirty()
+}
+
+// tidy trims the dirty entries after subscriptions have ended, if that pays.
+func (s *substream) tidy() {
+	switch {
+	case s.subs.n == 0:
+		s.dirty, s.beats = nil, nil
+	case len(s.dirty) > 2*s.subs.n:
+		s.trim()
+	}
 }
 
 // add subscribes to an entry when merge is called.
@@ -221,9 +240,11 @@ func (s *substream) subscribe(name string, f flags) *entry {
 		s.again(l)
 		return nil
 	}
-	if l := k.collections[name]; l != nil && len(l.streams) == 0 && len(l.leaving) > 0 {
+	if k.abandoned(name) {
 		s.merge() // the added entries may belong only to the streams that leave
-		c.abandoned(l)
+		if s.clear(name) != nil {
+			return nil
+		}
 	}
 	l := c.collectionOf(k, name, c.route(name))
 	if s.claims != nil {
@@ -253,10 +274,15 @@ func (s *substream) subscribe(name string, f flags) *entry {
 	return nil
 }
 
-// again answers a subscription to a collection that the stream subscribes to already.
+// again answers a subscription to a collection that the stream subscribes to already. Members that wait to be sent
+// again are not marked once more: each mark costs the client a few bytes, and the server a look at all members.
 func (s *substream) again(l *listSub) {
 	l.told, s.gone = false, true
 	s.stream.touch()
+	if l.again == s.sent+1 {
+		return
+	}
+	l.again = s.sent + 1
 	s.joining = append(s.joining, joining{l.list, member | resend, len(l.list.members)})
 }
 
@@ -384,7 +410,7 @@ func (s *substream) leave() {
 		}
 		s.drop(p)
 	}, breathe)
-	s.forgetLists()
+	s.forgetLists(slices.Clone(s.leaving))
 	s.subs = subs{}
 	s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil
 	s.joining, s.asked = nil, nil

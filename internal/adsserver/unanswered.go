@@ -72,15 +72,17 @@ func (c *Core) giveUp() {
 			break
 		}
 		if q.entry != nil {
+			n += 1 + len(q.entry.users)
 			c.fail(q.entry)
 		} else {
 			c.drop(&q.list.asked)
+			n += 1 + len(q.list.streams)
 			for s, p := range q.list.streams {
 				s.proceed(&p.waits)
 			}
 		}
-		n++
-		if n%c.part == 0 {
+		if n >= c.part {
+			n = 0
 			c.breathe()
 		}
 	}
