@@ -8,6 +8,7 @@ APIDIFF       := golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 GREMLINS      := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 FUZZTIME      ?= 30s
 SEQUENCES     ?= 200000
+MOVES         ?= 500
 SEED          ?= 1
 SOAKTIME      ?= 5m
 CORPUS        ?=
@@ -101,6 +102,10 @@ model: ## Run SEQUENCES (200000) random sequences against the model with each ki
 .PHONY: model-ads
 model-ads: ## Run SEQUENCES (200000) random sequences over the core of ADS servers in each variant, from SEED (1) on
 	$(GO) test -count=1 -timeout 120m ./internal/adsserver -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
+
+.PHONY: moves
+moves: ## Move the routes of channels MOVES (500) times to other clusters under calls, directly and through relays; no call may fail
+	$(GO) test -count=1 -timeout 30m ./internal/moves -v -moves.count=$(MOVES)
 
 .PHONY: soak
 soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow

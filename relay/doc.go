@@ -32,6 +32,9 @@
 //
 // # Differences from a direct connection
 //
+// The order of additions and changes is that of upstream. A server of package serve lets removals wait until its clients
+// have followed the change, so that a relay behind any control plane removes a cluster after the route has left it.
+//
 // Clients receive no aliases and no TTL of resources: the relay ends resources whose TTL expires. Resources of one
 // upstream response may arrive in several responses.
 package relay

@@ -99,6 +99,10 @@ func WithMaxStaleness(d time.Duration) Option {
 	}
 }
 
+// removalPause is the time without messages on a stream after which removals are sent. It is longer than the steps of a
+// client that follows a route to another cluster, and short for an operator who deletes something.
+const removalPause = 500 * time.Millisecond
+
 // defaultAnswerTimeout is the default of [WithAnswerTimeout].
 const defaultAnswerTimeout = 10 * time.Second
 

@@ -105,7 +105,7 @@ func (s *Server) typesOf(set *resource.Set) func(url string) (adsserver.Type, bo
 func (s *Server) connect(sources map[string]source.Source) error {
 	config := adsserver.Config{
 		Source: sources[""], Authorities: make(map[string]source.Source), Limits: s.settings.limits.core(), Type: s.types,
-		MaxStaleness: s.settings.staleness, AnswerTimeout: cmp.Or(s.settings.answer, defaultAnswerTimeout), Coalesce: s.settings.coalesce, State: s.changed, Rejected: s.rejected,
+		MaxStaleness: s.settings.staleness, AnswerTimeout: cmp.Or(s.settings.answer, defaultAnswerTimeout), Coalesce: s.settings.coalesce, RemovalPause: removalPause, State: s.changed, Rejected: s.rejected,
 	}
 	for name, src := range sources {
 		if name != "" {

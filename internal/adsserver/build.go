@@ -54,6 +54,7 @@ func (s *substream) encodeAll() (interrupted bool) {
 
 // buildGone returns a response with removals, or nil.
 func (s *substream) buildGone() [][]byte {
+	wait := s.stream.defers()
 	switch {
 	case s.stream.delta:
 		if s.compare() {
@@ -61,7 +62,7 @@ func (s *substream) buildGone() [][]byte {
 			return nil
 		}
 		s.gone = s.claims != nil && s.waiting == 0
-		s.owed = append(s.owed, s.removals()...)
+		s.owed = append(s.owed, s.removals(wait)...)
 		empty, wildcard := s.emptyLists()
 		s.owed = append(s.owed, empty...)
 		names := s.takeOwed()
@@ -72,11 +73,14 @@ func (s *substream) buildGone() [][]byte {
 			wildcard.told, s.gone = false, true
 		}
 		return s.finish([][]byte{names}, nil)
-	case s.kind.Complete:
+	case !s.kind.Complete:
+	case wait:
+		return s.deferWhole()
+	default:
 		return s.buildWhole(false)
 	}
 	s.gone = false
-	_ = s.removals() // the protocol cannot say so
+	_ = s.removals(false) // the protocol cannot say so
 	if _, wildcard := s.emptyLists(); wildcard != nil {
 		return s.finish(nil, nil)
 	}

@@ -36,6 +36,9 @@ type Config struct {
 	// for the answers to all names in state of the world, and no longer for this one then, unless the client has
 	// resources of an earlier stream. Zero waits for ever.
 	AnswerTimeout time.Duration
+	// RemovalPause is the time without messages after which removals are sent; see [departure]. Zero sends them at once
+	// after all changes.
+	RemovalPause time.Duration
 	// EndOnDown ends all streams when Source is down. Otherwise they are served further.
 	EndOnDown bool
 	// Changed, if not nil, is called after each event that may interest an observer: requests,

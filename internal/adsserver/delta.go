@@ -77,7 +77,7 @@ func (s *substream) changes() (batch []*content) {
 	batch = s.stream.core.newBatch()
 	limit, size := s.stream.core.config.Limits.ResponseBytes, 0
 	delta := s.stream.delta
-	s.sortDirty()
+	s.dirty = ordered(s.dirty)
 	rest := s.dirty[:0]
 	s.puts = false
 	for i, e := range s.dirty {
@@ -119,13 +119,17 @@ func (s *substream) changes() (batch []*content) {
 	return batch
 }
 
-// removals returns the names that do not exist, or no longer.
-func (s *substream) removals() (names []string) {
-	s.sortDirty()
+// removals returns the names that do not exist, or no longer. With wait, those that the client has are kept for later.
+func (s *substream) removals(wait bool) (names []string) {
+	s.dirty = ordered(s.dirty)
 	ended := false
 	for _, e := range s.dirty {
 		p := s.find(e)
 		if p == nil || p.shows() != nil {
+			continue
+		}
+		if wait && p.stamp != 0 && !p.flags.has(resend) {
+			s.hold(e)
 			continue
 		}
 		missing := p.flags.has(byName) && e.known && (!p.flags.has(absent) || p.flags.has(resend))

@@ -19,6 +19,7 @@
 // All changes that one [source.Change] makes are visible to a stream at once. A stream sends new
 // and changed resources in the order CDS, EDS, LDS, RDS, others, and afterwards removals in the
 // reverse order. In state of the world, a response of a complete type has removed resources until then.
+// With [Config.RemovalPause], removals wait until the client has followed the changes.
 // In the delta protocol, a response above the limit of its size is divided.
 //
 // # Locks

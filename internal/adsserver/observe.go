@@ -71,7 +71,7 @@ func (c *Core) Accepted(url string) (ok bool, why string) {
 
 // current reports whether the client has accepted the newest resources.
 func (s *substream) current() bool {
-	return s.acked == s.nonce && s.waiting == 0 && !s.puts && !s.gone && !s.owes()
+	return s.acked == s.nonce && s.waiting == 0 && !s.puts && !s.gone && !s.later && !s.owes()
 }
 
 // lacks says why the client has not accepted the newest resources; "" if it has.
@@ -79,7 +79,7 @@ func (s *substream) lacks() string {
 	switch {
 	case s.nacked == s.nonce && s.nonce > 0:
 		return "rejected the last response: " + s.reason
-	case s.waiting > 0, s.puts, s.gone, s.owes():
+	case s.waiting > 0, s.puts, s.gone, s.later, s.owes():
 		return "has not received the newest resources"
 	case s.acked != s.nonce:
 		return fmt.Sprintf("has not answered response %d", s.nonce)

@@ -220,6 +220,9 @@ func (s *substream) whole(keep bool) (batch []*content, ok bool) {
 	}
 	s.dirty, s.beats = shrink(s.dirty), nil
 	s.puts, s.gone = false, gone
+	if gone && s.stream.departure.waits() {
+		s.gone, s.later = false, true
+	}
 	return batch, true
 }
 

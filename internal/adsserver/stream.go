@@ -28,19 +28,20 @@ type Stream struct {
 	ready  chan struct{} // has a token if there may be something to send
 	ended  chan struct{} // closed at the end
 
-	node    string // id of the client's node
-	begun   bool
-	err     error // the stream has ended
-	pending bool  // it has ended, and leave must follow
-	busy    bool  // a request is handled
-	more    bool  // build was interrupted, so that others may have the lock
-	paused  bool  // others had the lock meanwhile
-	touched bool  // in core.touched
-	late    bool  // in core.rounds.late
-	going   bool  // builds responses until there are none, though it is late
-	behind  behind
-	nonce   uint64
-	kinds   []*substream // in the order of their ranks
+	node      string // id of the client's node
+	begun     bool
+	err       error // the stream has ended
+	pending   bool  // it has ended, and leave must follow
+	busy      bool  // a request is handled
+	more      bool  // build was interrupted, so that others may have the lock
+	paused    bool  // others had the lock meanwhile
+	touched   bool  // in core.touched
+	late      bool  // in core.rounds.late
+	going     bool  // builds responses until there are none, though it is late
+	behind    behind
+	departure departure
+	nonce     uint64
+	kinds     []*substream // in the order of their ranks
 
 	names, nameBytes     int // subscriptions, and the bytes of their names
 	collections          int // subscriptions to collections
@@ -208,6 +209,10 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		return rejection, nil, err
 	}
 	s.kind.counts.Requests++
+	st.act(s.kind)
+	if st.departure.first != 0 {
+		st.touch() // the client may have answered everything
+	}
 	repeated := false
 	if !first {
 		var current bool
@@ -288,6 +293,9 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			again = st.behind.next()
 		default:
 			pieces = st.build()
+			if pieces == nil {
+				again = st.departed()
+			}
 			st.going = pieces != nil
 			more, st.more = st.more, false
 			c.flush() // removals may end interests
@@ -338,6 +346,7 @@ func (st *Stream) build() [][]byte {
 			}
 		}
 	}
+	st.defers() // releases those that have waited
 	for _, s := range slices.Backward(st.kinds) {
 		if s.gone {
 			if pieces := s.buildGone(); pieces != nil || st.more {
@@ -352,6 +361,7 @@ func (st *Stream) build() [][]byte {
 func (s *substream) finish(pieces [][]byte, batch []*content) [][]byte {
 	st := s.stream
 	s.lag()
+	st.act(s.kind)
 	st.nonce++
 	s.nonce, s.last = st.nonce, batch
 	s.sent++

@@ -26,6 +26,8 @@ type substream struct {
 	joining   []joining               // collections whose members are still to be added
 	leaving   []*collection           // collections whose members are still to be dropped
 	gone      bool                    // dirty may have an entry without content, or a list is not answered
+	later     bool                    // removals wait for the end of a change
+	held      []*entry                // delta: of these removals
 	warms     bool                    // state of the world: a resource of the type that refers to this one has changed
 	explicit  bool                    // state of the world: a request had names
 	returning bool                    // state of the world: the first request had a version
@@ -87,9 +89,10 @@ func (s *substream) note(e *entry) {
 		s.puts = true
 	} else {
 		s.gone = true
+		s.stream.removes()
 	}
 	if len(s.dirty) == cap(s.dirty) && len(s.dirty) > 2*s.subs.n {
-		s.trim() // a client that does not read must not make it grow
+		s.dirty = s.trim(s.dirty) // a client that does not read must not make it grow
 	}
 	s.dirty = append(s.dirty, e)
 	s.stream.touch()
@@ -102,29 +105,33 @@ func (s *substream) lag() {
 	}
 }
 
-// sortDirty orders the dirty entries by id, each once.
-func (s *substream) sortDirty() {
+// ordered orders entries by id, each once.
+func ordered(list []*entry) []*entry {
 	byID := func(a, b *entry) int { return cmp.Compare(a.id, b.id) }
-	if !slices.IsSortedFunc(s.dirty, byID) {
-		slices.SortFunc(s.dirty, byID)
+	if !slices.IsSortedFunc(list, byID) {
+		slices.SortFunc(list, byID)
 	}
-	s.dirty = slices.Compact(s.dirty)
+	return slices.Compact(list)
 }
 
-// trim forgets the dirty entries to which the client no longer subscribes. They would keep their names, which nothing
-// charges any longer.
-func (s *substream) trim() {
-	s.dirty = slices.DeleteFunc(s.dirty, func(e *entry) bool { return s.find(e) == nil })
-	s.sortDirty()
+// trim returns the entries to which the client still subscribes. Others would keep their names, which nothing charges
+// any longer.
+func (s *substream) trim(list []*entry) []*entry {
+	return ordered(slices.DeleteFunc(list, func(e *entry) bool { return s.find(e) == nil }))
 }
 
-// tidy trims the dirty entries after subscriptions have ended, if that pays.
+// tidy trims the entries that are noted after subscriptions have ended, if that pays.
 func (s *substream) tidy() {
 	switch {
 	case s.subs.n == 0:
-		s.dirty, s.beats = nil, nil
-	case len(s.dirty) > 2*s.subs.n:
-		s.trim()
+		s.dirty, s.beats, s.held = nil, nil, nil
+	default:
+		if len(s.dirty) > 2*s.subs.n {
+			s.dirty = s.trim(s.dirty)
+		}
+		if len(s.held) > 2*s.subs.n {
+			s.held = s.trim(s.held)
+		}
 	}
 }
 
@@ -413,7 +420,7 @@ func (s *substream) leave() {
 	s.forgetLists(slices.Clone(s.leaving))
 	s.subs = subs{}
 	s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil
-	s.joining, s.asked = nil, nil
-	s.puts, s.gone = false, false
+	s.joining, s.asked, s.held = nil, nil, nil
+	s.puts, s.gone, s.later = false, false, false
 	s.stream.core.leave(s.kind)
 }
