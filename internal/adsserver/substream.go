@@ -122,16 +122,14 @@ func (s *substream) trim(list []*entry) []*entry {
 
 // tidy trims the entries that are noted after subscriptions have ended, if that pays.
 func (s *substream) tidy() {
-	switch {
-	case s.subs.n == 0:
+	if s.subs.n == 0 {
 		s.dirty, s.beats, s.held = nil, nil, nil
-	default:
-		if len(s.dirty) > 2*s.subs.n {
-			s.dirty = s.trim(s.dirty)
-		}
-		if len(s.held) > 2*s.subs.n {
-			s.held = s.trim(s.held)
-		}
+	}
+	if len(s.dirty) > 2*s.subs.n {
+		s.dirty = s.trim(s.dirty)
+	}
+	if len(s.held) > 2*s.subs.n {
+		s.held = s.trim(s.held)
 	}
 }
 
