@@ -94,16 +94,17 @@ func (g *guest) Open(first []byte) (*adsserver.Stream, error) {
 	raw := adsserver.NodeOf(first, g.method.Delta)
 	if pick := g.server.settings.pick; pick != nil {
 		var node *corev3.Node
-		if err := g.server.settings.limits.node(raw); err != nil {
+		err := g.server.settings.limits.node(raw)
+		if err == nil {
+			g.account.budget.Turn(func() { // a client has at most one node that is being decoded
+				if node, err = decodeNode(raw); err == nil {
+					g.view = pick(node)
+				}
+			})
+		}
+		if err != nil {
 			return nil, err
 		}
-		if raw != nil {
-			node = new(corev3.Node)
-			if err := proto.Unmarshal(raw, node); err != nil {
-				return nil, fmt.Errorf("%w: node: %w", adsserver.ErrMalformed, err)
-			}
-		}
-		g.view = pick(node)
 		if view, ok := g.server.views[g.view]; ok {
 			core = view
 		} else {
@@ -118,6 +119,18 @@ func (g *guest) Open(first []byte) (*adsserver.Stream, error) {
 	return core.OpenStream(adsserver.StreamOptions{
 		Delta: g.method.Delta, URL: g.method.URL, Allow: g.allow, About: g, Budget: &g.account.budget,
 	})
+}
+
+// decodeNode decodes a node, or returns nil if there is none.
+func decodeNode(raw []byte) (*corev3.Node, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	node := new(corev3.Node)
+	if err := proto.Unmarshal(raw, node); err != nil {
+		return nil, fmt.Errorf("%w: node: %w", adsserver.ErrMalformed, err)
+	}
+	return node, nil
 }
 
 // Request implements [adsgrpc.Guest].

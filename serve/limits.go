@@ -34,7 +34,9 @@ type Limits struct {
 	InitialVersions, InitialBytes int
 
 	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.
-	ClientBytes int // sum of the lengths of all names of a client, and of the memory of its initial versions. Default 256 MiB.
+	// ClientBytes is the sum of the lengths of all names of a client, of the memory of its initial versions, and of the bytes
+	// of the nodes of its load reports. Default 256 MiB.
+	ClientBytes int
 
 	// ResponseBytes is the size from which the server divides responses of the delta protocol. A
 	// larger resource is sent alone. Responses in state of the world cannot be divided. Default: 4 MiB

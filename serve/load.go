@@ -11,6 +11,7 @@ import (
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsgrpc"
 )
 
@@ -48,28 +49,56 @@ func (l loadService) StreamLoadStats(stream loadstatsv3.LoadReportingService_Str
 // allClusters is the feature of clients that can report clusters without a list of them.
 const allClusters = "envoy.lrs.supports_send_all_clusters"
 
-// receive receives the reports of a stream until it ends, and returns why.
+// receive receives the reports of a stream until it ends, and returns why. Between two reports it keeps only the encoded node,
+// which is charged to the client: a decoded message can be many times as large.
 func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadStatsServer, g *guest) error {
-	report := LoadReport{Identity: g.identity, Address: g.address, Stream: g.ctx}
+	var node []byte
+	defer func() { _ = g.account.budget.Charge(-len(node)) }() // within the limits
 	for first := true; ; first = false {
-		var r *loadstatsv3.LoadStatsRequest
-		err := adsgrpc.Receive(stream, func(raw []byte) (err error) {
+		var answer *loadstatsv3.LoadStatsResponse
+		err := adsgrpc.Receive(stream, func(raw []byte) error {
 			g.first.Stop()
-			r, err = g.decodeLoad(raw)
+			if first {
+				own := adsserver.NodeOf(raw, true) // the field has the same number
+				if err := l.server.settings.limits.node(own); err != nil {
+					return err
+				}
+				node = slices.Clone(own)
+				if err := g.account.budget.Charge(len(node)); err != nil {
+					return err
+				}
+			}
+			r, err := l.report(g, raw, node)
+			if first && err == nil {
+				answer = l.answer(r)
+			}
 			return err
 		})
-		if err == nil && first {
-			report.Node = r.GetNode()
-			err = stream.Send(l.answer(r))
+		if answer != nil {
+			err = stream.Send(answer)
 		}
 		if err != nil {
 			return err
 		}
-		if report.Clusters = r.GetClusterStats(); len(report.Clusters) > 0 {
-			l.server.loads.add(g.client, report.Clusters, &l.server.settings.limits, time.Now())
-			l.server.settings.load(report)
-		}
 	}
+}
+
+// report decodes and counts a report, and passes it on.
+func (l loadService) report(g *guest, raw, node []byte) (*loadstatsv3.LoadStatsRequest, error) {
+	report := LoadReport{Identity: g.identity, Address: g.address, Stream: g.ctx}
+	var r *loadstatsv3.LoadStatsRequest
+	var err error
+	g.account.budget.Turn(func() { // a client has at most one report that is being decoded
+		if r, err = g.decodeLoad(raw); err == nil && len(r.GetClusterStats()) > 0 {
+			report.Node, err = decodeNode(node)
+		}
+	})
+	if report.Clusters = r.GetClusterStats(); err != nil || len(report.Clusters) == 0 {
+		return r, err
+	}
+	l.server.loads.add(g.client, report.Clusters, &l.server.settings.limits, time.Now())
+	l.server.settings.load(report)
+	return r, nil
 }
 
 // answer asks a client for the load of all clusters. A client that cannot report all is asked for those

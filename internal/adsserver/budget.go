@@ -2,7 +2,7 @@ package adsserver
 
 import "sync"
 
-// A Budget bounds the names of all streams of one client, of one or more cores. It is safe for
+// A Budget bounds the names and other memory of all streams of one client, of one or more cores. It is safe for
 // concurrent use.
 type Budget struct {
 	// Names and Bytes are the limits. Set them before the first use.
@@ -28,6 +28,24 @@ func (b *Budget) exit() {
 	if b != nil {
 		b.turn.Unlock()
 	}
+}
+
+// Turn calls f while no stream of the client works.
+func (b *Budget) Turn(f func()) {
+	b.enter()
+	defer b.exit()
+	f()
+}
+
+// Charge adds other memory of the client in bytes, or gives back a negative number of them. An error does not undo it.
+func (b *Budget) Charge(n int) error {
+	b.mu.Lock()
+	b.bytes += n
+	b.mu.Unlock()
+	if n <= 0 {
+		return nil
+	}
+	return b.check()
 }
 
 // count adds or removes the subscription to a name.
@@ -66,7 +84,7 @@ func (b *Budget) check() error {
 	case b.names > b.Names:
 		return &LimitError{Limit: "names", Of: "client", Value: b.names, Max: b.Names, Option: "Limits.ClientNames"}
 	case b.bytes > b.Bytes:
-		return &LimitError{Limit: "bytes of all names", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
+		return &LimitError{Limit: "bytes of names, initial versions and nodes", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestBudget(t *testing.T) {
 
 // The budget counts a request that replaces names by more names of the same size, or by a longer one.
 func TestBudgetOfReplacedNames(t *testing.T) {
-	for limit, names := range map[string][]string{"names": {"b", "c", "d"}, "bytes of all names": {"eeeee"}} {
+	for limit, names := range map[string][]string{"names": {"b", "c", "d"}, "bytes of names, initial versions and nodes": {"eeeee"}} {
 		_, c := newCore(t, Config{})
 		st, err := c.OpenStream(StreamOptions{Delta: true, Budget: &Budget{Names: 2, Bytes: 4}})
 		if err != nil {
