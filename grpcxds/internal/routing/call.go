@@ -170,7 +170,7 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 	native := x.native()
 	if err == nil && x.chain.Messages() {
 		return c.filterUnary(ctx, x, req, reply, opts, func(ctx context.Context, req, reply any, opts []grpc.CallOption) error {
-			return native.status(invoker(ctx, method, req, reply, cc, opts...))
+			return native.invoke(opts, func(opts []grpc.CallOption) error { return invoker(ctx, method, req, reply, cc, opts...) })
 		})
 	}
 	defer func() { x.end(err) }() //nolint:contextcheck // recording metrics does not wait
@@ -183,7 +183,7 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 	ctx = c.checkOrder(ctx)
 	opts = withOptions(opts, x.filters.Options())
 	if x.tries == nil {
-		return native.status(invoker(ctx, method, req, reply, cc, opts...))
+		return native.invoke(opts, func(opts []grpc.CallOption) error { return invoker(ctx, method, req, reply, cc, opts...) })
 	}
 	return unary(x.tries, ctx, opts, func(ctx context.Context, opts []grpc.CallOption) error {
 		return invoker(ctx, method, req, reply, cc, opts...)
@@ -205,18 +205,19 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	if x.chain.Messages() {
 		return c.filterStream(ctx, x, desc, cc, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
 			s, err := streamer(ctx, desc, cc, method, opts...)
-			return native.wrap(s, err)
+			return native.wrap(s, desc.ClientStreams, err)
 		})
 	}
 	ctx = c.checkOrder(ctx)
 	e := &ending{call: x}
-	opts = append(slices.Clip(withOptions(opts, x.filters.Options())), grpc.OnFinish(e.end))
+	finish := func(err error) { e.end(native.status(err, nil)) } //nolint:contextcheck // recording metrics does not wait
+	opts = append(slices.Clip(withOptions(opts, x.filters.Options())), grpc.OnFinish(finish))
 	if x.tries == nil {
 		s, err := streamer(ctx, desc, cc, method, opts...)
-		if err != nil {
+		if s, err = native.wrap(s, desc.ClientStreams, err); err != nil {
 			e.end(err) //nolint:contextcheck // another interceptor may have failed
 		}
-		return native.wrap(s, err)
+		return s, err
 	}
 	return newReplay(ctx, x.tries, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
 		return streamer(ctx, desc, cc, method, opts...)
