@@ -2,6 +2,7 @@ package adsserver
 
 import (
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -39,13 +40,13 @@ func (s *substream) encodeAll() (interrupted bool) {
 	}
 	n := 0
 	for p := range s.subs.from(s.encoding) {
-		if n == c.part {
+		if n >= c.part {
 			s.encoding = p.id
 			return true
 		}
 		if x := p.entry.content; x != nil && x.whole == nil {
 			x.field(s.kind, false)
-			n++
+			n += x.parts()
 		}
 	}
 	s.encoding, s.encoded = 0, c.stamps
@@ -62,9 +63,11 @@ func (s *substream) buildGone() [][]byte {
 			return nil
 		}
 		s.gone = s.claims != nil && s.waiting == 0
-		s.owed = append(s.owed, s.removals(wait)...)
-		empty, wildcard := s.emptyLists()
-		s.owed = append(s.owed, empty...)
+		wildcard, more := s.collectOwed(wait)
+		if more {
+			s.stream.more = true
+			return nil
+		}
 		names := s.takeOwed()
 		switch {
 		case wildcard == nil && len(names) == 0:
@@ -80,11 +83,28 @@ func (s *substream) buildGone() [][]byte {
 		return s.buildWhole(false)
 	}
 	s.gone = false
-	_ = s.removals(false) // the protocol cannot say so
+	if _, more := s.removals(false); more { // the protocol cannot say so
+		s.gone, s.stream.more = true, true
+		return nil
+	}
 	if _, wildcard := s.emptyLists(); wildcard != nil {
 		return s.finish(nil, nil)
 	}
 	return nil
+}
+
+// collectOwed adds removals to the owed ones, and afterwards the empty collections. It returns the wildcard if that is empty,
+// and reports whether it was interrupted.
+func (s *substream) collectOwed(wait bool) (wildcard *listSub, more bool) {
+	names, more := s.removals(wait)
+	s.owed = append(s.owed, names...)
+	if more {
+		s.gone = true
+		return nil, len(s.owed) < maxRemoved
+	}
+	empty, wildcard := s.emptyLists()
+	s.owed = append(s.owed, empty...)
+	return wildcard, false
 }
 
 // maxRemoved bounds the removals in a response.
@@ -144,7 +164,8 @@ func (s *substream) respond(batch []*content) [][]byte {
 	if len(batch) == 0 {
 		return nil
 	}
-	pieces, kept := s.kind.shared.encode(s.kind, s.stream.delta, batch)
+	pieces, kept, j := s.kind.shared.encode(s.kind, s.stream.delta, batch)
+	s.stream.joint = j
 	clear(batch)
 	return s.finish(pieces, kept)
 }
@@ -156,10 +177,26 @@ type shared struct {
 	bytes  int                 // in joints
 }
 
-// A joint is the encoding of a batch in one buffer.
+// A joint is the encoding of a batch in one buffer. The first stream that sends it joins the pieces, without the lock of the
+// core: they can be many.
 type joint struct {
-	batch []*content
-	bytes []byte
+	batch  []*content
+	size   int
+	once   sync.Once
+	pieces [][]byte // nil afterwards
+	bytes  []byte
+}
+
+// joined returns the buffer.
+func (j *joint) joined() []byte {
+	j.once.Do(func() {
+		j.bytes = make([]byte, 0, j.size)
+		for _, p := range j.pieces {
+			j.bytes = append(j.bytes, p...)
+		}
+		j.pieces = nil
+	})
+	return j.bytes
 }
 
 // Bounds of shared encodings of a type. More are dropped.
@@ -177,26 +214,27 @@ func (h *shared) clear() {
 }
 
 // encode returns the resources of a response, and a copy of the batch that nobody changes. The first
-// stream with a batch gets the buffers of its resources, later ones share one buffer.
-func (h *shared) encode(k *kind, delta bool, batch []*content) (pieces [][]byte, kept []*content) {
+// stream with a batch gets the buffers of its resources, later ones share one buffer: the joint is the first piece, which is
+// empty here.
+func (h *shared) encode(k *kind, delta bool, batch []*content) (pieces [][]byte, kept []*content, j *joint) {
 	if len(batch) == 1 {
-		return append(make([][]byte, 0, 2), batch[0].field(k, delta)), slices.Clone(batch)
+		return append(make([][]byte, 0, 2), batch[0].field(k, delta)), slices.Clone(batch), nil
 	}
 	digest := digestOf(batch, delta)
 	if j := h.joints[digest]; j != nil && slices.Equal(j.batch, batch) {
-		return append(make([][]byte, 0, 2), j.bytes), j.batch
+		return make([][]byte, 1, 2), j.batch, j
 	}
 	if _, again := h.seen[digest]; again {
-		j := join(k, delta, batch)
-		if len(h.joints) >= maxJoints || h.bytes+len(j.bytes) > maxJointBytes {
+		j := newJoint(k, delta, batch)
+		if len(h.joints) >= maxJoints || h.bytes+j.size > maxJointBytes {
 			h.clear()
 		}
 		if h.joints == nil {
 			h.joints = make(map[uint64]*joint)
 		}
 		h.joints[digest] = j
-		h.bytes += len(j.bytes)
-		return append(make([][]byte, 0, 2), j.bytes), j.batch
+		h.bytes += j.size
+		return make([][]byte, 1, 2), j.batch, j
 	}
 	if len(h.seen) >= maxSeen || h.seen == nil {
 		h.seen = make(map[uint64]struct{})
@@ -206,19 +244,17 @@ func (h *shared) encode(k *kind, delta bool, batch []*content) (pieces [][]byte,
 	for _, x := range batch {
 		pieces = append(pieces, x.field(k, delta))
 	}
-	return pieces, slices.Clone(batch)
+	return pieces, slices.Clone(batch), nil
 }
 
-func join(k *kind, delta bool, batch []*content) *joint {
-	size := 0
+func newJoint(k *kind, delta bool, batch []*content) *joint {
+	j := &joint{batch: slices.Clone(batch), pieces: make([][]byte, 0, len(batch))}
 	for _, x := range batch {
-		size += len(x.field(k, delta))
+		b := x.field(k, delta)
+		j.pieces = append(j.pieces, b)
+		j.size += len(b)
 	}
-	b := make([]byte, 0, size)
-	for _, x := range batch {
-		b = append(b, x.field(k, delta)...)
-	}
-	return &joint{slices.Clone(batch), b}
+	return j
 }
 
 // digestOf returns a digest of the contents of a batch. Equal digests do not prove equal batches.

@@ -97,6 +97,14 @@ func (x *content) field(k *kind, delta bool) []byte {
 	return *cached
 }
 
+// encoded reports whether there is the encoding for a variant of the protocol.
+func (x *content) encoded(delta bool) bool {
+	return delta && x.delta != nil || !delta && x.whole != nil
+}
+
+// parts returns the cost of an encoding, as a number of small resources.
+func (x *content) parts() int { return 1 + len(x.body)>>12 }
+
 func (x *content) encode(k *kind, delta bool) []byte {
 	switch {
 	case x.err != nil && delta:

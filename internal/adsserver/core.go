@@ -35,6 +35,7 @@ type Core struct {
 	touched []*Stream     // by the current event
 	batch   []*content    // of the response that is built
 	batches uint64        // so far
+	taken   []*entry      // see substream.take
 	part    int           // see defaultPart; tests have other parts
 	between func()        // called between two parts, for tests
 	changed chan struct{} // closed and replaced when the state of a feed changes

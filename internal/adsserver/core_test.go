@@ -282,7 +282,7 @@ func TestSharedBuffersAreBounded(t *testing.T) {
 	a := put(clusterURL, "a", "1")
 	first := newContent(&a, 1)
 	encode := func(stamp uint64) int {
-		pieces, _ := h.encode(k, true, []*content{first, newContent(&a, stamp)})
+		pieces, _, _ := h.encode(k, true, []*content{first, newContent(&a, stamp)})
 		return len(pieces)
 	}
 	for i := range uint64(maxSeen) {
@@ -306,7 +306,7 @@ func TestSharedBuffersAreBounded(t *testing.T) {
 	last := []*content{first, newContent(&a, 2+maxJoints)}
 	h.encode(k, true, last)
 	h.encode(k, true, last)
-	if n := len(h.joints); n != 1 || h.bytes != len(h.joints[digestOf(last, true)].bytes) {
+	if n := len(h.joints); n != 1 || h.bytes != len(h.joints[digestOf(last, true)].joined()) {
 		t.Errorf("%d buffers of %d bytes are kept after one more than the bound, want 1 with its bytes", n, h.bytes)
 	}
 	h.bytes = maxJointBytes - 2*len(first.field(k, true)) // room for exactly one more

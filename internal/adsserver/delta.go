@@ -1,6 +1,10 @@
 package adsserver
 
-import "github.com/xdsforge/xdsforge/framework/source"
+import (
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
 
 // deltaRequest changes the subscriptions. A name that is subscribed to again is sent even if it did
 // not change, unless the client has just said that it has that version.
@@ -71,16 +75,20 @@ func (s *substream) has(p *sub, x *content) {
 	}
 }
 
-// changes returns the batch of new and changed resources, up to the limit of a response. Entries
-// without content stay dirty.
+// changes returns the batch of new and changed resources among some dirty entries, up to the limit of a response. It reports
+// by more whether it was interrupted. Entries without content stay dirty.
 func (s *substream) changes() (batch []*content) {
-	batch = s.stream.core.newBatch()
-	limit, size := s.stream.core.config.Limits.ResponseBytes, 0
-	delta := s.stream.delta
-	s.dirty = ordered(s.dirty)
-	rest := s.dirty[:0]
-	s.puts = false
-	for i, e := range s.dirty {
+	c, delta := s.stream.core, s.stream.delta
+	limit, size := c.config.Limits.ResponseBytes, 0
+	list := s.take()
+	defer func() { clear(list) }()
+	if s.encodeSome(list) {
+		s.dirty = slices.Insert(s.dirty, 0, list...)
+		s.stream.more = true
+		return nil
+	}
+	batch = c.newBatch()
+	for i, e := range list {
 		p := s.find(e)
 		if p == nil {
 			continue
@@ -88,42 +96,70 @@ func (s *substream) changes() (batch []*content) {
 		x := p.shows()
 		switch {
 		case x == nil:
-			rest = append(rest, e)
+			s.lacking = append(s.lacking, e)
 			continue
-		case p.stamp == x.stamp && !p.flags.has(resend):
-			continue
-		case delta && p.stamp == 0 && s.holds(x):
-			s.claims.settle(x.name)
-			s.has(p, x)
+		case !s.needs(p, x):
+			if p.stamp == 0 { // the client says that it has it
+				s.claims.settle(x.name)
+				s.has(p, x)
+			}
 			continue
 		}
 		if n := len(x.field(s.kind, delta)); size == 0 || size+n <= limit {
 			size += n
 		} else {
-			rest = append(rest, s.dirty[i:]...)
-			s.puts = true
+			s.dirty = slices.Insert(s.dirty, 0, list[i:]...)
 			break
 		}
 		if x != e.failure { // which says nothing about the resource
 			s.claims.settle(x.name) // not before: a resource that waits for the next response may be removed first
 		}
 		s.has(p, x)
-		batch = s.stream.core.appendOnce(batch, x)
+		batch = c.appendOnce(batch, x)
 	}
-	if len(rest) == 0 {
-		s.dirty = shrink(s.dirty)
-	} else {
-		clear(s.dirty[len(rest):])
-		s.dirty = rest
+	if len(s.dirty) > 0 {
+		s.stream.more = len(batch) == 0
+		return batch
 	}
+	s.dirty, s.lacking, s.puts = s.lacking, nil, false
 	return batch
 }
 
-// removals returns the names that do not exist, or no longer. With wait, those that the client has are kept for later.
-func (s *substream) removals(wait bool) (names []string) {
-	s.dirty = ordered(s.dirty)
+// needs reports whether a content has to be sent: the client has another one or none, or asks for it again.
+func (s *substream) needs(p *sub, x *content) bool {
+	if p.stamp == x.stamp {
+		return p.flags.has(resend)
+	}
+	return !s.stream.delta || p.stamp != 0 || !s.holds(x)
+}
+
+// encodeSome encodes some resources of a response that are not encoded yet. It reports whether there are more.
+func (s *substream) encodeSome(list []*entry) (more bool) {
+	c, delta, n := s.stream.core, s.stream.delta, 0
+	for _, e := range list {
+		x := e.content
+		if x == nil || x.encoded(delta) {
+			continue
+		}
+		if p := s.find(e); p == nil || !s.needs(p, x) {
+			continue
+		}
+		if n >= c.part {
+			return true
+		}
+		x.field(s.kind, delta)
+		n += x.parts()
+	}
+	return false
+}
+
+// removals returns the names that do not exist, or no longer, among some dirty entries. It reports whether there are more
+// entries. With wait, the names that the client has are kept for later.
+func (s *substream) removals(wait bool) (names []string, more bool) {
+	list := s.take()
+	defer func() { clear(list) }()
 	ended := false
-	for _, e := range s.dirty {
+	for _, e := range list {
 		p := s.find(e)
 		if p == nil || p.shows() != nil {
 			continue
@@ -155,8 +191,7 @@ func (s *substream) removals(wait bool) (names []string) {
 	if ended {
 		s.subs.compact()
 	}
-	s.dirty = shrink(s.dirty)
-	return names
+	return names, len(s.dirty) > 0
 }
 
 // returned reports whether a name whose removal is owed exists again, so that the client has it or receives it.

@@ -119,6 +119,9 @@ func (s *substream) room(pieces [][]byte) int {
 	for _, p := range pieces {
 		left -= len(p)
 	}
+	if j := s.stream.joint; j != nil {
+		left -= j.size
+	}
 	if !s.stream.delta && s.kind.Complete {
 		left = max(left, limit/leastShare)
 	}

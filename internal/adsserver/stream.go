@@ -41,6 +41,7 @@ type Stream struct {
 	behind    behind
 	departure departure
 	nonce     uint64
+	joint     *joint       // first piece of the response that is built; nil: it has none
 	kinds     []*substream // in the order of their ranks
 
 	names, nameBytes     int // subscriptions, and the bytes of their names
@@ -285,6 +286,7 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		c.mu.Lock()
 		err := st.err
 		var pieces [][]byte
+		var j *joint
 		var again <-chan time.Time
 		more := false // there is work, and others may have the lock before
 		switch {
@@ -296,8 +298,9 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			if pieces == nil {
 				again = st.departed()
 			}
-			st.going = pieces != nil
+			st.going = pieces != nil || st.more
 			more, st.more = st.more, false
+			j, st.joint = st.joint, nil
 			c.flush() // removals may end interests
 			c.now = 0
 		}
@@ -309,6 +312,9 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if j != nil {
+			pieces[0] = j.joined()
 		}
 		c.config.Changed() // without a response, too: the stream may have found that its client has everything
 		if pieces != nil {

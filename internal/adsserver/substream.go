@@ -16,6 +16,7 @@ type substream struct {
 	adds      []sub                   // to be merged into subs
 	lists     []*listSub              // subscribed collections
 	dirty     []*entry                // that may have something to send, in any order
+	lacking   []*entry                // dirty ones without content, while the others are sent
 	beats     []*entry                // with a heartbeat to send
 	owed      []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
 	waiting   int                     // subscriptions of which not everything is known
@@ -114,6 +115,25 @@ func ordered(list []*entry) []*entry {
 	return slices.Compact(list)
 }
 
+// taken is the number of dirty entries that are handled at a time, in parts of a request.
+const taken = 16
+
+// take removes some dirty entries, and returns them in their order, each once. The list is valid until the next call, and the
+// caller clears it.
+func (s *substream) take() []*entry {
+	c := s.stream.core
+	n := min(len(s.dirty), taken*c.part)
+	list := append(c.taken[:0], s.dirty[:n]...)
+	c.taken = list[:0]
+	if n == len(s.dirty) {
+		s.dirty = shrink(s.dirty)
+	} else {
+		clear(s.dirty[:n])
+		s.dirty = s.dirty[n:]
+	}
+	return ordered(list)
+}
+
 // trim returns the entries to which the client still subscribes. Others would keep their names, which nothing charges
 // any longer.
 func (s *substream) trim(list []*entry) []*entry {
@@ -123,7 +143,10 @@ func (s *substream) trim(list []*entry) []*entry {
 // tidy trims the entries that are noted after subscriptions have ended, if that pays.
 func (s *substream) tidy() {
 	if s.subs.n == 0 {
-		s.dirty, s.beats, s.held = nil, nil, nil
+		s.dirty, s.lacking, s.beats, s.held = nil, nil, nil, nil
+	}
+	if len(s.lacking) > 2*s.subs.n {
+		s.lacking = s.trim(s.lacking)
 	}
 	if len(s.dirty) > 2*s.subs.n {
 		s.dirty = s.trim(s.dirty)
@@ -417,6 +440,7 @@ func (s *substream) leave() {
 	}, breathe)
 	s.forgetLists(slices.Clone(s.leaving))
 	s.subs = subs{}
+	s.lacking = nil
 	s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil
 	s.joining, s.asked, s.held = nil, nil, nil
 	s.puts, s.gone, s.later = false, false, false
