@@ -32,3 +32,28 @@ func TestFailurePercentageIsExact(t *testing.T) {
 		}
 	}
 }
+
+// Endpoints that are equally good all stay, whatever stdev_factor is: none is below the mean (A50).
+func TestEqualSuccessRatesAreExact(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for n := 2; n <= len(names); n++ {
+		for successes := range 51 {
+			for _, factor := range []uint32{0, 500, 1000, 1900} {
+				m := New(func() uint32 { return 0 })
+				now := time.Unix(1000, 0)
+				m.Configure(&cluster.OutlierDetection{
+					Interval: time.Second, BaseEjectionTime: time.Second, MaxEjectionTime: time.Second, MaxEjectionPercent: 100,
+					SuccessRate: cluster.SuccessRate{StdevFactor: factor, Enforcement: 100, MinimumHosts: 1, RequestVolume: 1},
+				}, names[:n], now)
+				for _, name := range names[:n] {
+					for i := range 50 {
+						m.Endpoint(name).Record(i < successes)
+					}
+				}
+				if out, _ := m.EndInterval(now.Add(2 * time.Second)); len(out) > 0 {
+					t.Errorf("%d endpoints with %d of 50 successes, stdev_factor %d: %d are ejected; want none", n, successes, factor, len(out))
+				}
+			}
+		}
+	}
+}

@@ -272,12 +272,15 @@ func (o origin) withVolume(order []*Endpoint, volume uint32) []*Endpoint {
 	return out
 }
 
-// spreadOf returns the mean and the standard deviation of success rates.
+// spreadOf returns the mean and the standard deviation of success rates. The mean is summed from the differences to one rate, so that
+// equal rates are exactly the mean: rounding must not eject them.
 func (o origin) spreadOf(endpoints []*Endpoint) (mean, stdev float64) {
 	n := float64(len(endpoints))
+	first := o.counts(endpoints[0]).successRate()
 	for _, e := range endpoints {
-		mean += o.counts(e).successRate() / n
+		mean += (o.counts(e).successRate() - first) / n
 	}
+	mean += first
 	var variance float64
 	for _, e := range endpoints {
 		d := o.counts(e).successRate() - mean
