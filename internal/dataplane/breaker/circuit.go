@@ -112,7 +112,7 @@ func (s *state) most(r Resource) int64 {
 	most := int64(s.limits.Most[r])
 	if r == Retries && s.limits.HasBudget {
 		active := s.counter.InFlight() + s.counter.others[Pending].Load()
-		return max(most, int64(s.limits.Budget/100*float64(active)))
+		return max(most, int64(s.limits.Budget*float64(active)/100))
 	}
 	return most
 }

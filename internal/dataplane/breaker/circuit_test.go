@@ -66,6 +66,14 @@ func TestRetryBudget(t *testing.T) {
 	c.Force(breaker.Pending)
 	most(breaker.Retries, 4)
 	most(breaker.Connections, 1)
+	for range 84 {
+		counter.Start(100)
+	}
+	for _, budget := range []float64{25, 29, 57, 58, 100} { // of 100 calls; some are not exact as parts of 1
+		limits.Budget = budget
+		c.Set(counter, limits)
+		most(breaker.Retries, int64(budget))
+	}
 	limits.HasBudget = false
 	c.Set(counter, limits)
 	most(breaker.Retries, 3)
