@@ -1,6 +1,8 @@
 package extproc
 
 import (
+	"errors"
+
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
@@ -56,7 +58,11 @@ func (x *exchange) completeDrain(d *direction) {
 	if first {
 		m.Attributes = x.attributes(d)
 	}
-	_ = x.write(m) // the receiver gets the status of the stream
+	if err := x.write(m); errors.Is(err, errTooLarge) { // else the receiver gets the status of the stream
+		x.mu.Lock()
+		x.stopLocked(err)
+		x.mu.Unlock()
+	}
 }
 
 // halfClose half-closes the stream. It returns false if another goroutine sends an event, which then half-closes it if the

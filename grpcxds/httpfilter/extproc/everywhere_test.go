@@ -2,6 +2,7 @@ package extproc_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xdsforge/xdsforge/internal/fakeextproc"
@@ -29,7 +31,8 @@ var events = map[string]func(*request) bool{
 
 // answers are responses that may be wrong, by the event that they follow.
 var answers = map[string]func() *response{
-	"nothing": func() *response { return new(response) },
+	"nothing":         func() *response { return new(response) },
+	"no other window": func() *response { return window(0) },
 	"request headers": func() *response {
 		return fakeextproc.Reply(&request{Request: &extprocv3.ProcessingRequest_RequestHeaders{}})
 	},
@@ -91,7 +94,7 @@ func testWrongResponses(t *testing.T, newWorld newWorldFunc) {
 				got, err := w.client(quick).exchange("a", "b")
 				code := status.Code(err)
 				results[code]++
-				if code != codes.OK && code != codes.Internal || answer == "nothing" && code != codes.Internal {
+				if code != codes.OK && code != codes.Internal || strings.HasPrefix(answer, "no") && code != codes.Internal {
 					t.Errorf("%s at %s, besides the response %t: %q, %v; want OK or INTERNAL", answer, event, besides, got, err)
 				}
 			}
@@ -187,9 +190,29 @@ func testLargeHeaders(t *testing.T, newWorld newWorldFunc) {
 			t.Errorf("%s: %q, %v; want OK without the header", mode, got, err)
 		}
 	}
+	testLargeAttributes(t, w, large)
 	w.handle = func(grpc.ServerStream) error { return nil }
 	if _, err := w.client(headerModes+`, "failure_mode_allow": true, "observability_mode": true`, "x-large", large).exchange(); err != nil {
 		t.Errorf("an observer: %v; want OK without it", err)
+	}
+}
+
+// testLargeAttributes sends headers that only the attributes have, with the first event of each direction.
+func testLargeAttributes(t *testing.T, w *world, large string) {
+	for _, mode := range []string{
+		headerModes + `, "request_attributes": ["request.headers"]`,
+		headerModes + `, "response_attributes": ["request.headers"]`,
+		`"processing_mode": {"request_header_mode": "SKIP", "response_header_mode": "SKIP", "request_body_mode": "GRPC"}, "request_attributes": ["request.headers"]`,
+	} {
+		var received atomic.Int64
+		w.Handle(changing(func(in *request, out *response) []*response {
+			received.Store(max(received.Load(), int64(proto.Size(in))))
+			return []*response{out}
+		}))
+		c := w.client(mode+`, "failure_mode_allow": true, "forward_rules": {"disallowed_headers": {"patterns": [{"exact": "x-large"}]}}`, "x-large", large)
+		if got, err := c.exchange("a"); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "attributes = ") || received.Load() >= int64(len(large)) {
+			t.Errorf("%s: %q, %v, an event of %d bytes; want INTERNAL before it is sent", mode, got, err, received.Load())
+		}
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	fewQueued = 1000
 	// maxQueued limits the waiting messages of one direction. The processor must not multiply empty messages without an end.
 	maxQueued = 100_000
-	// maxEvent is the limit of an event with headers, in bytes. Clients choose their metadata, and servers of gRPC refuse messages
-	// above 4 MiB by default.
+	// maxEvent is the limit of an event without its message, in bytes. Clients choose their metadata, and servers of gRPC refuse
+	// messages above 4 MiB by default.
 	maxEvent = 1 << 20
 	// closeTimeout is the time in which the processor may end a stream after the last event.
 	closeTimeout = 5 * time.Second
@@ -63,6 +63,8 @@ type exchange struct {
 	drained           bool  // the processor has begun to drain the stream
 	halfClosed        bool  // the filter has half-closed the stream
 	replied           bool  // the processor has sent an immediate response, the last one that counts
+	begun             bool  // there is a stream
+	connected         bool  // the channel was connected when the first event was sent
 	receiving         bool  // the receiver runs
 	lingers           bool
 	timer             *time.Timer // ends a stream that lingers

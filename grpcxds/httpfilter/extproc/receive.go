@@ -24,7 +24,9 @@ func (x *exchange) receive() {
 			if err = x.handle(m); err != nil {
 				x.stopLocked(err)
 			}
-			x.heard()
+			if m.GetResponse() != nil || !empty(m) {
+				x.heard()
+			}
 		}
 		ended := err != nil
 		if ended {
@@ -124,7 +126,7 @@ func (x *exchange) respond(m *extprocv3.ProcessingResponse) error {
 		return x.endImmediately(r.ImmediateResponse)
 	case nil:
 		if x.phase == live && empty(m) {
-			return errors.New("an empty response; must have a response to an event, a window update or a drain")
+			return errors.New("an empty response; must have a response to an event, a window update that changes a window, or a drain")
 		}
 		return nil
 	default:
@@ -132,10 +134,11 @@ func (x *exchange) respond(m *extprocv3.ProcessingResponse) error {
 	}
 }
 
-// empty reports whether a response has neither a window update nor a drain.
+// empty reports whether a response has neither a drain nor an update of a window. A processor could let a call wait by such responses.
 func empty(m *extprocv3.ProcessingResponse) bool {
 	drains := m.GetRequestDrain() || m.GetRequestDrainRequests() || m.GetRequestDrainResponses() //nolint:staticcheck // as in handle
-	return m.GetServerWindowUpdate() == nil && !drains
+	u := m.GetServerWindowUpdate()
+	return u.GetWindowIncrementDownstreamToSidestream() == 0 && u.GetWindowIncrementUpstreamToSidestream() == 0 && !drains
 }
 
 func (x *exchange) answerHeaders(field string, r *reply, m *extprocv3.CommonResponse) error {

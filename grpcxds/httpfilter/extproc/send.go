@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -11,21 +12,19 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/sidechannel"
 )
 
 var (
 	errClosed  = errors.New("the stream takes no more events")
 	errWaiting = errors.New("the stream has ended")
-	// errTooLarge is the error of headers that are too large to be sent.
-	errTooLarge = errors.New("headers")
+	// errTooLarge is the error of headers or attributes that are too large to be sent.
+	errTooLarge = errors.New("headers and attributes")
 )
 
-// offerHeaders sends an event with headers, unless events pass. r gets the response. Headers above the limit fail the call before the
-// processor receives them.
+// offerHeaders sends an event with headers, unless events pass. r gets the response.
 func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingRequest) error {
-	if n := proto.Size(m); n > maxEvent {
-		return x.refuse(fmt.Errorf("%w = %d bytes; must have at most %d, so send less metadata or select it by forward_rules", errTooLarge, n, maxEvent))
-	}
 	_, err := x.offer(d, m, 0, func() { r.sent = true })
 	x.mu.Lock()
 	r.written = true
@@ -34,16 +33,6 @@ func (x *exchange) offerHeaders(d *direction, r *reply, m *extprocv3.ProcessingR
 		x.completeDrain(d) // the processor may have asked before the headers, which precede messages
 	}
 	return err
-}
-
-// refuse fails the stream for an event that cannot be sent, unless events pass. It returns the status of a call that has failed.
-func (x *exchange) refuse(err error) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.phase != passing {
-		x.stopLocked(err)
-	}
-	return x.wait(func() bool { return true })
 }
 
 // offerMessage sends a message or the half-close. It returns false if it has not sent the message, because events pass.
@@ -141,8 +130,11 @@ func (x *exchange) block(counted *bool, now bool) {
 	*counted = now
 }
 
-// write sends an event, and creates the stream before the first one.
+// write sends an event, and creates the stream before the first one. It sends no event above the limit.
 func (x *exchange) write(m *extprocv3.ProcessingRequest) error {
+	if err := checkSize(m); err != nil {
+		return err
+	}
 	x.mu.Lock()
 	x.silence.sends++
 	x.expect()
@@ -159,6 +151,18 @@ func (x *exchange) write(m *extprocv3.ProcessingRequest) error {
 		x.halfClose()
 	}
 	return err
+}
+
+// checkSize returns an error if an event without its message is above the limit. The attributes may have the headers again.
+func checkSize(m *extprocv3.ProcessingRequest) error {
+	b := messageOf(m)
+	if b != nil && len(m.GetAttributes()) == 0 {
+		return nil
+	}
+	if n := proto.Size(m) - len(b.GetBody()); n > maxEvent {
+		return fmt.Errorf("%w = %d bytes; must have at most %d, so send less metadata or select it by forward_rules and attributes", errTooLarge, n, maxEvent)
+	}
+	return nil
 }
 
 func (x *exchange) writeLocked(m *extprocv3.ProcessingRequest) error {
@@ -217,6 +221,9 @@ func (x *exchange) admits(m *extprocv3.ProcessingRequest) bool {
 
 // start creates the stream. The limits of the call apply to the messages of the processor, not those of the stream.
 func (x *exchange) start() error {
+	x.mu.Lock()
+	x.connected = sidechannel.Connected(x.channel)
+	x.mu.Unlock()
 	s, err := x.client.Process(x.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
 		return err
@@ -224,7 +231,8 @@ func (x *exchange) start() error {
 	x.stream = s
 	x.use()
 	x.mu.Lock()
-	x.receiving = true
+	x.begun, x.receiving = true, true
+	x.silence.since = time.Now() // the time for which the stream waited for others is not the processor's
 	x.mu.Unlock()
 	go x.receive()
 	return nil

@@ -105,9 +105,10 @@ func (e *silenceError) Error() string { return e.text }
 // Overflow implements the test of [sidechannel.Crowded].
 func (e *silenceError) Overflow() bool { return e.overflow }
 
-// silent returns the failure. Without a stream, a connected channel means that other calls use all streams of its connection.
+// silent returns the failure. Without a stream, a connected channel means that other calls use all streams of its connection. It may
+// connect again at this moment.
 func (x *exchange) silent(limit time.Duration) error {
-	if !x.receiving && sidechannel.Connected(x.channel) {
+	if !x.begun && (x.connected || sidechannel.Connected(x.channel)) {
 		return &silenceError{fmt.Sprintf("other calls to the processor use all streams of the connection for %v; raise the processor's limit of concurrent streams", limit), true}
 	}
 	return &silenceError{fmt.Sprintf("the processor is silent for %v; it must answer within message_timeout", limit), false}
@@ -129,16 +130,19 @@ func (x *exchange) stopLocked(err error) {
 
 // forgives reports whether FailureModeAllow lets the call continue after a failure. Failures that a caller can cause end it: by
 // the size of the call or the number of calls, by messages for which the processor waits, and by a call that outlasts
-// the time limit of the stream.
+// the time limit of the stream. A processor that has answered to nothing had the whole time limit.
 func (x *exchange) forgives(err error) bool {
 	var silent *silenceError
+	m := &x.config.Modes
+	// A processor may cancel the stream at the time limit.
+	late := status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Canceled
 	switch {
 	case sidechannel.Crowded(err), errors.Is(err, errTooLarge), status.Code(err) == codes.ResourceExhausted:
 		return false
-	case errors.As(err, &silent) && x.receiving:
-		return !x.config.Modes.RequestMessages && !x.config.Modes.ResponseMessages
-	case status.Code(err) == codes.DeadlineExceeded:
-		return x.owes() || !x.unseen()
+	case x.begun && (late || errors.As(err, &silent)) && (m.RequestMessages || m.ResponseMessages):
+		return false
+	case late && (x.request.headers.answered || x.response.headers.answered):
+		return !x.unseen()
 	}
 	return true
 }

@@ -123,22 +123,33 @@ func TestNoStream(t *testing.T) {
 
 // failure_mode_allow forgives failures of the processor, and none that a caller can cause.
 func TestForgives(t *testing.T) {
-	p := &processor{config: config.Config{FailureModeAllow: true, Modes: config.Modes{ResponseHeaders: true}}, release: func() {}, uses: 1}
+	headers, messages := config.Modes{RequestHeaders: true, ResponseHeaders: true}, config.Modes{RequestHeaders: true, RequestMessages: true}
+	late := status.Error(codes.DeadlineExceeded, "")
 	for name, tt := range map[string]struct {
 		err      error
+		modes    config.Modes
+		begun    bool
 		change   func(*exchange)
 		forgives bool
 	}{
-		"an error":                        {status.Error(codes.Unavailable, "down"), nil, true},
-		"a size":                          {status.Error(codes.ResourceExhausted, "too large"), nil, false},
-		"a full circuit breaker":          {&silenceError{"full", true}, nil, false},
-		"a time limit without an answer":  {status.Error(codes.DeadlineExceeded, ""), func(x *exchange) { x.request.headers.sent = true }, true},
-		"a time limit during the call":    {status.Error(codes.DeadlineExceeded, ""), nil, false},
-		"a time limit after all answers":  {status.Error(codes.DeadlineExceeded, ""), func(x *exchange) { x.response.headers.sent, x.response.headers.answered = true, true }, true},
-		"a response outside the protocol": {status.Error(codes.Internal, "x"), nil, true},
+		"an error":                        {status.Error(codes.Unavailable, "down"), headers, true, nil, true},
+		"a size":                          {status.Error(codes.ResourceExhausted, "too large"), headers, true, nil, false},
+		"a full circuit breaker":          {&silenceError{"full", true}, headers, false, nil, false},
+		"a time limit without an answer":  {late, headers, true, pending, true},
+		"a cancellation without one":      {status.Error(codes.Canceled, ""), headers, true, pending, true},
+		"a time limit during the call":    {late, headers, true, answered, false},
+		"a cancellation during the call":  {status.Error(codes.Canceled, ""), headers, true, answered, false},
+		"a time limit before an answer":   {late, headers, true, func(x *exchange) { answered(x); x.response.headers.sent = true }, false},
+		"a time limit after all answers":  {late, headers, true, func(x *exchange) { answered(x); x.response.headers = reply{sent: true, answered: true} }, true},
+		"a time limit without a stream":   {late, messages, false, pending, true},
+		"the same before messages":        {late, messages, true, pending, false},
+		"the same between them":           {late, messages, true, answered, false},
+		"a response outside the protocol": {status.Error(codes.Internal, "x"), headers, true, nil, true},
 	} {
+		p := &processor{config: config.Config{FailureModeAllow: true, Modes: tt.modes}, release: func() {}, uses: 1}
 		x, _ := p.newExchange(t.Context(), nil)
 		x.mu.Lock()
+		x.begun = tt.begun
 		if tt.change != nil {
 			tt.change(x)
 		}
@@ -150,6 +161,10 @@ func TestForgives(t *testing.T) {
 		x.end()
 	}
 }
+
+// The processor has not answered, or has answered, to the headers of the request.
+func pending(x *exchange)  { x.request.headers.sent = true }
+func answered(x *exchange) { x.request.headers = reply{sent: true, answered: true} }
 
 // An answer begins a new silence: a processor that answers in time is not silent, however long the call lasts.
 func TestAnswersEndSilences(t *testing.T) {

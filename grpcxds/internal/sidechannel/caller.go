@@ -32,13 +32,15 @@ func newCaller(cc grpc.ClientConnInterface, s *grpcservice.Service) *caller {
 	return c
 }
 
-// start returns the context of a call.
-func (c *caller) start(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = metadata.NewOutgoingContext(separate{ctx}, c.headers)
-	if c.timeout > 0 {
-		return context.WithTimeout(ctx, c.timeout)
+// start returns the context of a call, and its time limit. The caller ends the limit.
+func (c *caller) start(ctx context.Context) (context.Context, *limit) {
+	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(separate{ctx}, c.headers))
+	l := &limit{timeout: c.timeout, cancel: cancel, channel: c.cc, connected: Connected(c.cc)}
+	if l.timeout > 0 {
+		l.timer = time.AfterFunc(l.timeout, func() { l.expired.Store(true); cancel() })
+		ctx = limited{ctx, time.Now().Add(l.timeout)}
 	}
-	return context.WithCancel(ctx)
+	return ctx, l
 }
 
 // A separate context has no values of gRPC. grpc-go's OpenTelemetry plugin keeps the target and the method of a call in its
@@ -54,36 +56,26 @@ func (c separate) Value(key any) any {
 }
 
 // Invoke implements [grpc.ClientConnInterface]. The time limit begins again when the call gets its stream: the time for which it
-// waits for the streams of other calls does not count as time of the service.
+// waits for the streams of other calls does not count as time of the service. The error is [Crowded] if it gets none.
 func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	if c.timeout <= 0 {
-		ctx, cancel := c.start(ctx)
-		defer cancel()
-		return c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts)...)
+	ctx, l := c.start(ctx)
+	defer l.end()
+	if l.timeout > 0 {
+		opts = append(slices.Clip(opts), grpc.ForceCodecV2(beginning{l}))
 	}
-	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(separate{ctx}, c.headers))
-	defer cancel()
-	l := newLimit(c.timeout, cancel)
-	defer l.timer.Stop()
-	err := c.cc.Invoke(limited{ctx, time.Now().Add(c.timeout)}, method, args, reply, slices.Concat(c.options, opts, []grpc.CallOption{grpc.ForceCodecV2(l)})...) //nolint:contextcheck // limited ends with ctx
-	switch {
-	case err == nil || !l.expired.Load():
-		return err
-	case !l.begun.Load() && Connected(c.cc):
-		return crowdedError{}
-	}
-	return errTimeout
+	return l.explain(c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts)...))
 }
 
-// NewStream implements [grpc.ClientConnInterface].
+// NewStream implements [grpc.ClientConnInterface], with the time limit of Invoke.
 func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	ctx, cancel := c.start(ctx)
-	end := []grpc.CallOption{grpc.OnFinish(func(error) { cancel() })}
+	ctx, l := c.start(ctx)
+	end := []grpc.CallOption{grpc.OnFinish(func(error) { l.end() })}
 	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(c.options, end, opts)...)
-	if err != nil {
-		cancel()
+	if err == nil && l.begin() {
+		return limitedStream{s, l}, nil
 	}
-	return s, err
+	l.end()
+	return nil, l.explain(err)
 }
 
 // An accessToken has the headers of a call with an access token (A102).

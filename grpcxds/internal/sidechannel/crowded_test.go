@@ -1,7 +1,9 @@
 package sidechannel_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +18,28 @@ import (
 )
 
 // The time limit of a call begins again when it gets its stream. A call that gets none of a connection fails because of other calls.
-func TestCallsThatWaitForStreams(t *testing.T) {
+func TestCallsThatWaitForStreams(t *testing.T) { waitForStreams(t, call) }
+
+// The same holds for streams.
+func TestStreamsThatWait(t *testing.T) { waitForStreams(t, stream) }
+
+// stream makes a call by a stream.
+func stream(ctx context.Context, cc grpc.ClientConnInterface) (string, error) {
+	s, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/s.S/M")
+	if err != nil {
+		return "", err
+	}
+	reply := new(wrapperspb.StringValue)
+	if err = errors.Join(s.SendMsg(wrapperspb.String("")), s.CloseSend(), s.RecvMsg(reply)); err != nil {
+		return "", err
+	}
+	if err := s.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return reply.GetValue(), nil
+}
+
+func waitForStreams(t *testing.T, call func(context.Context, grpc.ClientConnInterface) (string, error)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, grpc.MaxConcurrentStreams(1))
 		cc, release := w.open(t, service(t, "a:1", withTimeout))

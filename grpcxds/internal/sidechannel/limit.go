@@ -5,42 +5,99 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
 var errTimeout = status.Error(codes.DeadlineExceeded, "sidechannel: the service has not answered within the time limit of its configuration")
 
-// A limit is the time limit of a unary call. gRPC encodes the request after it has got a stream, so that the codec of the call
-// learns this moment.
+// A limit is the time limit of a call; 0: none.
 type limit struct {
-	encoding.CodecV2
-	timeout time.Duration
-	timer   *time.Timer
+	timeout   time.Duration
+	timer     *time.Timer // nil without a limit
+	cancel    context.CancelFunc
+	channel   grpc.ClientConnInterface
+	connected bool // at the begin of the call
 
 	begun, expired atomic.Bool
 }
 
-// newLimit returns a limit that calls cancel.
-func newLimit(timeout time.Duration, cancel context.CancelFunc) *limit {
-	l := &limit{CodecV2: encoding.GetCodecV2("proto"), timeout: timeout}
-	l.timer = time.AfterFunc(timeout, func() { l.expired.Store(true); cancel() })
-	return l
+// begin starts the time limit again, because the call has a stream. It returns false if the limit has passed.
+func (l *limit) begin() bool {
+	if l.timer == nil || !l.begun.CompareAndSwap(false, true) {
+		return !l.expired.Load()
+	}
+	if !l.timer.Stop() {
+		l.begun.Store(false)
+		return false
+	}
+	l.timer.Reset(l.timeout)
+	return true
 }
 
-// Marshal implements [encoding.CodecV2].
-func (l *limit) Marshal(v any) (mem.BufferSlice, error) {
-	if l.begun.CompareAndSwap(false, true) && l.timer.Stop() {
-		l.timer.Reset(l.timeout)
+// end ends the call.
+func (l *limit) end() {
+	if l.timer != nil {
+		l.timer.Stop()
 	}
-	return l.CodecV2.Marshal(v)
+	l.cancel()
+}
+
+// explain returns the error of a call. A connected channel has no stream because of other calls. It may connect again at the end.
+func (l *limit) explain(err error) error {
+	switch {
+	case !l.expired.Load():
+		return err
+	case !l.begun.Load() && (l.connected || Connected(l.channel)):
+		return crowdedError{}
+	}
+	return errTimeout
+}
+
+// A beginning is the codec of a unary call. gRPC encodes the request after it has got a stream, so that the codec learns this moment.
+type beginning struct{ *limit }
+
+// Marshal implements [encoding.CodecV2].
+func (b beginning) Marshal(v any) (mem.BufferSlice, error) {
+	b.begin()
+	return encoding.GetCodecV2("proto").Marshal(v)
+}
+
+// Unmarshal implements [encoding.CodecV2].
+func (beginning) Unmarshal(data mem.BufferSlice, v any) error {
+	return encoding.GetCodecV2("proto").Unmarshal(data, v)
 }
 
 // Name implements [encoding.CodecV2]. The content type of the call stays application/grpc.
-func (*limit) Name() string { return "" }
+func (beginning) Name() string { return "" }
+
+// A limitedStream has the errors of its limit.
+type limitedStream struct {
+	grpc.ClientStream
+	limit *limit
+}
+
+// RecvMsg implements [grpc.ClientStream].
+func (s limitedStream) RecvMsg(m any) error {
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		return s.limit.explain(err)
+	}
+	return nil
+}
+
+// Header implements [grpc.ClientStream].
+func (s limitedStream) Header() (metadata.MD, error) {
+	md, err := s.ClientStream.Header()
+	if err != nil {
+		err = s.limit.explain(err)
+	}
+	return md, err
+}
 
 // A limited context has the deadline that the service receives. Another one ends it.
 type limited struct {
