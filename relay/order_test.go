@@ -5,10 +5,13 @@ import (
 	"testing"
 	"time"
 
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsmemory"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
 // A control plane removes a resource before it changes the one that refers to it. A client of the relay hears of the
@@ -45,5 +48,20 @@ func TestRemovalsComeAfterLaterChanges(t *testing.T) {
 			t.Errorf("the client hears %q of the changed resource", got)
 		}
 		old.want(t, "1 beside "+resource.ErrRemoved.Error())
+	})
+}
+
+// Upstream has an error in the place of the only member of a glob. Nobody says that the glob is empty.
+func TestGlobOfErrors(t *testing.T) {
+	each(t, func(t *testing.T, variant string) {
+		w := newWorld(t, variant)
+		const name = "xdstp://e/test.Thing/dir/m"
+		w.upstream.Set(thingURL, memoryads.Resource{Name: name, Error: &rpcstatus.Status{Code: 14, Message: "down"}})
+		l := w.collect(w.downstream(), "xdstp://e/test.Thing/dir/*")
+		l.want(t, "m: "+resource.ErrUnavailable.Error())
+		pass(time.Minute)
+		l.want(t)
+		w.set(name, "1")
+		l.want(t, "m: 1")
 	})
 }

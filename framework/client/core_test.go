@@ -14,8 +14,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsmemory"
 )
 
-// newCoreThings returns a client of things and their lists, and the source of its server.
-func newCoreThings(t *testing.T, features ...any) (*client.Client, *source.Memory) {
+// newCoreThings returns a client of things and their lists, the source of its server, and the server.
+func newCoreThings(t *testing.T, features ...any) (*client.Client, *source.Memory, *adsserver.Core) {
 	t.Helper()
 	types, err := resource.NewSet(things)
 	if err != nil {
@@ -34,7 +34,7 @@ func newCoreThings(t *testing.T, features ...any) (*client.Client, *source.Memor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return c, m
+	return c, m, core
 }
 
 // TestListCollectionOfACore expects a client to follow the list collections of the ADS core: located and
@@ -47,7 +47,7 @@ func TestListCollectionOfACore(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, m := newCoreThings(t, protocol)
+				c, m, _ := newCoreThings(t, protocol)
 				commit := func(tx *source.Tx) {
 					t.Helper()
 					if _, err := m.Commit(t.Context(), tx); err != nil {

@@ -27,6 +27,8 @@ type deltaNames struct {
 
 	names map[string]struct{} // wanted
 	fresh map[string]struct{} // of them, those that no request on this stream contained
+	// unanswered are the wanted collections that the server has never answered. It outlives streams.
+	unanswered map[string]struct{}
 
 	// dropped are names that were subscribed to on this stream and are no longer wanted, but no
 	// request has unsubscribed from them yet. A dropped name that is wanted again waits in retaken,
@@ -102,6 +104,12 @@ func (s *deltaNames) add(name string) {
 		return
 	}
 	s.names[name], s.fresh[name] = struct{}{}, struct{}{}
+	if isCollection(name) {
+		if s.unanswered == nil {
+			s.unanswered = make(map[string]struct{})
+		}
+		s.unanswered[name] = struct{}{}
+	}
 	// A watcher by this name was not notified through another name.
 	s.forget(s.aliased[name])
 	if len(s.held[name].Aliases) > 0 {
@@ -126,6 +134,7 @@ func (s *deltaNames) remove(name string) {
 	}
 	delete(s.names, name)
 	delete(s.fresh, name)
+	delete(s.unanswered, name)
 	if !isCollection(name) {
 		s.dropUncovered(name)
 		s.dropUncovered(s.aliased[name])
@@ -313,6 +322,7 @@ func (s *deltaNames) received(resp *Response, now time.Time) {
 	if extra := len(s.answers) - maxAnswers; extra > 0 {
 		s.answers = slices.Clone(s.answers[extra:])
 	}
+	delete(s.unanswered, resource.Wildcard)
 	for r := range resp.Resources {
 		s.mentioned(r, now)
 	}
@@ -323,6 +333,10 @@ func (s *deltaNames) received(resp *Response, now time.Time) {
 
 // mentioned handles a resource of a response.
 func (s *deltaNames) mentioned(r Resource, now time.Time) {
+	if len(s.unanswered) > 0 {
+		delete(s.unanswered, r.Name) // an empty one
+		delete(s.unanswered, collectionOf(r.Name))
+	}
 	switch r.Verdict {
 	case Accepted:
 		if v, ok := s.announced[r.Name]; ok && v == r.Version && !r.Heartbeat && s.replayed.IsZero() {

@@ -68,23 +68,34 @@ func (s *deltaNames) covered(h Resource) bool {
 
 // collected reports whether a collection that may contain the name is subscribed to. New-style
 // names are members only of globs, as in package authority.
-func (s *deltaNames) collected(name string) bool {
+func (s *deltaNames) collected(name string) bool { return s.has(collectionOf(name)) }
+
+// collectionOf returns the collection that may contain a name.
+func collectionOf(name string) string {
 	n, err := xdstp.Parse(name)
 	if err != nil || !n.IsXdstp() {
-		return s.has(resource.Wildcard)
+		return resource.Wildcard
 	}
-	glob, ok := n.Glob()
-	return ok && s.has(glob.String())
+	if glob, ok := n.Glob(); ok {
+		return glob.String()
+	}
+	return ""
 }
 
 // announce selects the versions for a stream's first request. The server resends the resources for
-// which there is no room.
+// which there is no room. It also resends the members of a new collection: a server sends nothing for a collection whose
+// members the client has, and that would not answer the subscription.
 func (s *deltaNames) announce(room int) {
 	if len(s.held) == 0 {
 		return
 	}
 	s.announced = make(map[string]string, len(s.held))
 	for name, h := range s.held {
+		if len(s.unanswered) > 0 {
+			if _, ok := s.unanswered[collectionOf(name)]; ok {
+				continue
+			}
+		}
 		if room -= len(name) + len(h.Version); room < 0 {
 			return
 		}

@@ -117,7 +117,8 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 		var absent []*record
 		for r := range t.byName.All() {
 			sent := r.lastResponse != 0 || r.isStray() || r.update != nil && int(r.from) == resp.Server
-			if r.lastResponse != m.responses && sent && r.state != ReceivedError {
+			failed := r.state == ReceivedError && (r.update != nil || r.watched())
+			if r.lastResponse != m.responses && sent && !failed {
 				absent = append(absent, r)
 			}
 		}
@@ -165,23 +166,8 @@ func (m *Machine) mention(r *record) {
 }
 
 func (m *Machine) result(t *typeRecords, res *Result) {
-	c, isMember := t.collection(res.Name)
+	m.enter(t, res)
 	fromStore := m.isStore(m.choice.active)
-	if isMember && !res.Removed && !res.Heartbeat && res.Error == nil && (res.Update != nil || !fromStore) {
-		if c.name.IsGlob() {
-			m.answered(c, Acked, nil)
-		}
-		r, ok := t.find(res.Name.String())
-		if !ok {
-			if len(c.members()) >= m.config.MaxMembers {
-				return
-			}
-			r, _ = t.record(&record{records: t, name: res.Name})
-		}
-		if r.collection() == nil {
-			m.join(r, c)
-		}
-	}
 	t.named(res, func(r *record) {
 		m.mention(r)
 		m.clearOverdue(r)
@@ -208,6 +194,34 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 			m.accept(r, *res)
 		}
 	})
+}
+
+// enter makes the resource of a result a member of its collection, and answers a glob by it. An error does so, too: the
+// resource may exist. One that says that there is no resource only answers the glob.
+func (m *Machine) enter(t *typeRecords, res *Result) {
+	c, ok := t.collection(res.Name)
+	if !ok || res.Removed || res.Heartbeat || res.Update == nil && m.isStore(m.choice.active) {
+		return
+	}
+	r, found := t.find(res.Name.String())
+	if res.Error != nil && found && r.watched() && (c.extras == nil || !c.extras.halfOver) {
+		return // it may answer the name alone, until the glob was repeated
+	}
+	if c.name.IsGlob() {
+		m.answered(c, Acked, nil)
+	}
+	if res.Error != nil && res.Error.isData() {
+		return
+	}
+	if !found {
+		if len(c.members()) >= m.config.MaxMembers {
+			return
+		}
+		r, _ = t.record(&record{records: t, name: res.Name})
+	}
+	if r.collection() == nil {
+		m.join(r, c)
+	}
 }
 
 // accept takes a valid resource into use. If it is already in use, watchers are notified only if
@@ -314,9 +328,15 @@ func (m *Machine) remove(r *record, why error) {
 	m.dataError(r, DoesNotExist, err)
 }
 
+// isData reports whether the error says that there is no resource for the client (gRFC A88).
+func (e *ServerError) isData() bool { return e.Code == codeNotFound || e.Code == codePermissionDenied }
+
 // refused handles an error of the control plane for a resource (xRFC TP3, gRFC A88).
 func (m *Machine) refused(r *record, e ServerError) {
 	cause := fmt.Errorf("the control plane says: %q (code %d)", e.Message, e.Code)
+	if r.update == nil && !r.watched() {
+		cause = clipped(cause)
+	}
 	var err *resource.Error
 	switch e.Code {
 	case codeNotFound:
