@@ -62,7 +62,7 @@ func (s *substream) buildGone() [][]byte {
 			s.stream.more = true
 			return nil
 		}
-		s.gone = s.claims != nil && s.waiting == 0
+		s.gone = s.compares()
 		wildcard, more := s.collectOwed(wait)
 		if more {
 			s.stream.more = true

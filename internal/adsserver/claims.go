@@ -20,6 +20,7 @@ type claims struct {
 	records   []byte           // of each claim: a byte that is 0 when it is settled, the lengths of name and version, and both
 	table     []uint32         // hash table of the places of records, from 1
 	next      int              // place of the next record to compare
+	postponed bool             // a record before it belongs to a source that has not answered
 	disclaims bool             // the client has unsubscribed from something since
 	revisions map[*feed]uint64 // the greatest revisions of the versions
 }
@@ -191,16 +192,32 @@ func (s *substream) holds(x *content) bool {
 // compared is the number of claims that are compared at a time.
 const compared = 1000
 
-// compare compares some claims with the resources, once everything that the client subscribes to is known. It
-// reports whether it was interrupted. The removals are sent in the same event as the end of the last part: a
+// again has all claims looked at again. Those that were compared are settled, or belong to no subscription.
+func (x *claims) again() { x.next, x.postponed = 0, false }
+
+// postpones reports whether a claim waits for its source, which has not answered all names of the client. Claims of
+// other sources do not.
+func (s *substream) postpones(name string) bool {
+	return s.waiting > 0 && s.waitsFor[s.stream.core.route(name)] > 0
+}
+
+// compares reports whether there are claims to compare now.
+func (s *substream) compares() bool {
+	return s.claims != nil && (s.waiting == 0 || s.waitsFor != nil && s.claims.next < len(s.claims.records))
+}
+
+// compare compares some claims with the resources, once the source of each has answered everything that the client
+// subscribes to. It reports whether it was interrupted. The removals are sent in the same event as the end of the last part: a
 // client that has a resource by an alias hears that the alias is gone before it can subscribe to the collection.
 func (s *substream) compare() (interrupted bool) {
 	x := s.claims
-	if x == nil || s.waiting > 0 {
+	if !s.compares() {
 		return false
 	}
 	for range compared {
 		switch {
+		case x.next == len(x.records) && x.postponed:
+			return false
 		case x.next == len(x.records):
 			s.unclaim()
 			return false
@@ -208,7 +225,11 @@ func (s *substream) compare() (interrupted bool) {
 			return false
 		}
 		name, _, next := x.at(x.next)
-		if x.records[x.next] != 0 && s.decide(string(name)) {
+		switch {
+		case x.records[x.next] == 0:
+		case s.postpones(string(name)):
+			x.postponed = true
+		case s.decide(string(name)):
 			x.records[x.next] = 0
 		}
 		x.next = next

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +190,47 @@ func TestInitialVersionsAfterAnUnsubscription(t *testing.T) {
 		}
 		if !slices.Equal(received, []string{"again"}) {
 			t.Errorf("the client receives %q, want only the resource from which it had unsubscribed", received)
+		}
+	})
+}
+
+// A client that comes back hears of the removals of one authority, though the source of another one does not answer. It
+// hears of those of the second when that answers.
+func TestClaimsWaitForTheirAuthority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const downGone = "xdstp://down/envoy.config.cluster.v3.Cluster/dir/gone"
+		var down scripted
+		m, c := newCore(t, Config{Authorities: map[string]source.Source{"down": &down}})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+		n := newNaive(t, c, true)
+		y := n.of(clusterURL)
+		for _, name := range []string{"a", "gone", downGone} {
+			y.has[name], y.version[name] = name+"=0", "0"
+		}
+		n.change(clusterURL, []string{source.Wildcard, downName, downGlob}, nil)
+		synctest.Wait()
+		n.read()
+		if want := map[string]string{"a": "a=1", downGone: downGone + "=0"}; !maps.Equal(y.has, want) {
+			t.Errorf("while one source does not answer, the client has %v, want %v", y.has, want)
+		}
+		change := source.Change{Epoch: "1", Revision: 1, Complete: []source.Interest{{Type: clusterURL, Name: downGlob}}}
+		if err := down.sink.Apply(change); err != nil {
+			t.Fatal(err)
+		}
+		n.read()
+		if y.has[downGone] == "" {
+			t.Error("the client loses a resource before the source has answered all its names")
+		}
+		change = source.Change{Epoch: "1", Revision: 2, Complete: []source.Interest{{Type: clusterURL, Name: downName}}}
+		if err := down.sink.Apply(change); err != nil {
+			t.Fatal(err)
+		}
+		n.read()
+		if want := map[string]string{"a": "a=1"}; !maps.Equal(y.has, want) {
+			t.Errorf("at the end, the client has %v, want %v", y.has, want)
+		}
+		if n.stream.claimed != 0 {
+			t.Errorf("the client is charged with %d bytes for claims that were compared", n.stream.claimed)
 		}
 	})
 }

@@ -32,6 +32,14 @@ type content struct {
 	whole []byte // as a field of a DiscoveryResponse
 }
 
+// errorStamp is a bit of the stamps of errors. A client that has an error in the place of a resource does not have it.
+const errorStamp = 1 << 63
+
+// hasResource reports whether a client with the content of a stamp has a resource.
+func hasResource(stamp uint64) bool {
+	return stamp != 0 && (stamp&errorStamp == 0 || stamp == older)
+}
+
 // newContent returns a content with the resource, without the aliases that belong to another authority: a source and
 // a permission are for authorities.
 func newContent(r *source.Resource, stamp uint64) *content {
@@ -39,6 +47,9 @@ func newContent(r *source.Resource, stamp uint64) *content {
 	foreign := func(a string) bool { return !sameAuthority(r.Name, a) }
 	if slices.ContainsFunc(aliases, foreign) {
 		aliases = slices.DeleteFunc(slices.Clone(aliases), foreign)
+	}
+	if r.Err != nil {
+		stamp |= errorStamp
 	}
 	return &content{
 		stamp: stamp, name: r.Name, version: r.Version, body: r.Body, aliases: aliases,

@@ -21,7 +21,7 @@ type keptContent struct {
 func (c *Core) keep(e *entry) {
 	holders := 0
 	for _, s := range e.users {
-		if e.content.err == nil && s.replaces() && s.find(e).stamp != 0 {
+		if e.content.err == nil && s.replaces() && hasResource(s.find(e).stamp) {
 			holders++
 		}
 	}
@@ -50,7 +50,7 @@ func (s *substream) replaces() bool { return !s.stream.delta && s.kind.Complete 
 
 // removed records that the client no longer has the removed resource of a subscription.
 func (s *substream) removed(p *sub) {
-	if k := p.entry.kept; k != nil && p.stamp != 0 && s.replaces() {
+	if k := p.entry.kept; k != nil && hasResource(p.stamp) && s.replaces() {
 		k.holders--
 		if k.holders == 0 {
 			s.stream.core.forget(p.entry)

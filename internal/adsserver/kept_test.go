@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+
 	"github.com/xdsforge/xdsforge/framework/source"
 )
 
@@ -100,6 +102,27 @@ func TestRemovedAliasKeepsNoOlderVersion(t *testing.T) {
 		for n.next("") {
 			if got := n.of(clusterURL).has["a"]; got != "a=2" {
 				t.Errorf("the client has %q", got)
+			}
+		}
+	})
+}
+
+// A client that has an error in the place of a resource does not receive a resource that came and went.
+func TestErrorsKeepNoRemovedContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		n := newNaive(t, c, false)
+		n.change(clusterURL, []string{"a", "b"}, nil)
+		commit(t, m, new(source.Tx).Put(source.Resource{Key: key(clusterURL, "a"), Err: &rpcstatus.Status{Code: 14, Message: "x"}}).Put(put(clusterURL, "b", "1")))
+		n.read()
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+		commit(t, m, new(source.Tx).Delete(key(clusterURL, "a")).Put(put(clusterURL, "b", "2")))
+		if c.kept.Len() != 0 {
+			t.Errorf("%d contents are kept for a client that has none", c.kept.Len())
+		}
+		for n.next("") {
+			if got := n.of(clusterURL).has; !maps.Equal(got, map[string]string{"b": "b=2"}) {
+				t.Errorf("the client has %v", got)
 			}
 		}
 	})

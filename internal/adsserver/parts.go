@@ -113,7 +113,7 @@ func (s *substream) dropList(l *listSub) {
 	s.stream.count(-1, l.list.name)
 	s.stream.collections--
 	if l.waits {
-		s.known()
+		s.known(l.list.feed)
 	}
 	delete(l.list.streams, s)
 	l.list.leaving = append(l.list.leaving, s)

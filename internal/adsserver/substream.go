@@ -20,6 +20,7 @@ type substream struct {
 	beats     []*entry                // with a heartbeat to send
 	owed      []string                // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
 	waiting   int                     // subscriptions of which not everything is known
+	waitsFor  map[*feed]int           // the same by their source; nil with one source
 	puts      bool                    // dirty may have an entry with content
 	encoding  uint64                  // state of the world: id of the next subscription whose content is to be encoded
 	encoded   uint64                  // stamp of the last content when all were encoded
@@ -209,7 +210,7 @@ func (s *substream) extend(p *sub, f flags) {
 		}
 		if !e.known && (e.failure == nil || !s.replaces() || s.patient()) {
 			p.flags |= waits
-			s.waiting++
+			s.await(e.feed)
 		}
 		p.flags &^= late
 		if s.claims != nil && s.claims.disclaims {
@@ -276,7 +277,7 @@ func (s *substream) subscribe(name string, f flags) *entry {
 	}
 	l := c.collectionOf(k, name, c.route(name))
 	if s.claims != nil {
-		s.claims.next = 0 // the client may have members by their aliases
+		s.claims.again() // the client may have members by their aliases
 	}
 	if l.streams == nil {
 		l.streams = make(map[*substream]*listSub)
@@ -294,7 +295,7 @@ func (s *substream) subscribe(name string, f flags) *entry {
 	s.stream.collections++
 	s.lists = append(s.lists, p)
 	if !l.complete {
-		s.waiting++
+		s.await(l.feed)
 	}
 	s.gone = true
 	s.stream.touch()
@@ -326,15 +327,32 @@ func (s *substream) listOf(name string) *listSub {
 func (s *substream) resolve(e *entry) {
 	if p := s.find(e); p != nil && p.flags.has(waits) {
 		p.flags &^= waits
-		s.known()
+		s.known(e.feed)
 	}
 }
 
-// known counts a subscription of which everything is known now, or that has ended. After the last one, claims
-// can be compared.
-func (s *substream) known() {
+// await counts a subscription of which not everything is known.
+func (s *substream) await(f *feed) {
+	s.waiting++
+	if len(s.stream.core.feeds) > 1 {
+		if s.waitsFor == nil {
+			s.waitsFor = make(map[*feed]int)
+		}
+		s.waitsFor[f]++
+	}
+}
+
+// known counts a subscription of which everything is known now, or that has ended. After the last one of a source, its
+// claims can be compared.
+func (s *substream) known(f *feed) {
 	s.waiting--
-	if s.waiting == 0 && s.claims != nil {
+	left := s.waiting
+	if s.waitsFor != nil {
+		s.waitsFor[f]--
+		left = s.waitsFor[f]
+	}
+	if left == 0 && s.claims != nil {
+		s.claims.again()
 		s.gone = true
 		s.stream.touch()
 	}
@@ -346,7 +364,7 @@ func (s *substream) learned(p *listSub) {
 	s.stream.touch()
 	if p.waits {
 		p.waits = false
-		s.known()
+		s.known(p.list.feed)
 	}
 	if len(s.dirty) > 0 {
 		s.puts = true // a state-of-the-world response may have waited
@@ -382,7 +400,7 @@ func (s *substream) dropName(p *sub) {
 		s.stream.core.abandon(s.kind, e)
 	}
 	if p.flags.has(waits) {
-		s.known()
+		s.known(e.feed)
 	}
 	p.flags &^= byName | waits | absent
 	s.owe(p)

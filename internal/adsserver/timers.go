@@ -2,12 +2,14 @@ package adsserver
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
 // timers has the heartbeats and the expiries of resources.
 type timers struct {
 	queue queue
+	live  int // entries of the queue that were needed when stale ones were last dropped
 	timer *time.Timer
 	next  time.Time // for which timer is set
 }
@@ -61,6 +63,18 @@ func (t *timers) add(k *kind, e *entry) {
 	}
 	x.due = at.UnixNano()
 	heap.Push(&t.queue, due{at, k, e, x.stamp})
+	const spare = 32 // a short queue is not worth the work
+	if len(t.queue) > 2*t.live+spare {
+		t.queue = slices.DeleteFunc(t.queue, due.stale) // renewals make them
+		heap.Init(&t.queue)
+		t.live = len(t.queue)
+	}
+}
+
+// stale reports whether the content has another next time, or is gone.
+func (d due) stale() bool {
+	x := d.entry.content
+	return x == nil || x.stamp != d.stamp || x.due != d.at.UnixNano()
 }
 
 // arm sets the timer to the next event.
@@ -92,7 +106,7 @@ func (c *Core) tick() {
 	for len(t.queue) > 0 && !t.queue[0].at.After(now) {
 		d := heap.Pop(&t.queue).(due)
 		x := d.entry.content
-		if x == nil || x.stamp != d.stamp || x.due != d.at.UnixNano() || c.types[d.kind.url] != d.kind {
+		if d.stale() || c.types[d.kind.url] != d.kind {
 			continue
 		}
 		if !x.expires.IsZero() && !now.Before(x.expires) {

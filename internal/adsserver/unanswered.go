@@ -78,7 +78,7 @@ func (c *Core) giveUp() {
 			c.drop(&q.list.asked)
 			n += 1 + len(q.list.streams)
 			for s, p := range q.list.streams {
-				s.proceed(&p.waits)
+				s.proceed(&p.waits, q.list.feed)
 			}
 		}
 		if n >= c.part {
@@ -96,14 +96,14 @@ func (c *Core) fail(e *entry) {
 	c.drop(&e.asked)
 	if e.content == nil {
 		c.stamps++
-		e.failure = &content{stamp: c.stamps, name: e.name, err: &rpcstatus.Status{
+		e.failure = &content{stamp: c.stamps | errorStamp, name: e.name, err: &rpcstatus.Status{
 			Code: int32(codes.Unavailable), Message: fmt.Sprintf("the source of the resource has not answered for %v; it is %v", c.config.AnswerTimeout, e.feed.state.Kind),
 		}}
 	}
 	for _, s := range e.users {
 		if p := s.find(e); p.flags.has(waits) {
 			held := true
-			s.proceed(&held)
+			s.proceed(&held, e.feed)
 			if !held {
 				p.flags &^= waits
 			}
@@ -114,10 +114,10 @@ func (c *Core) fail(e *entry) {
 
 // proceed has a state-of-the-world response wait no longer for a subscription without an answer. In the delta
 // protocol, no resource waits for another one. Only claims do: an unanswered name says nothing about them.
-func (s *substream) proceed(waits *bool) {
+func (s *substream) proceed(waits *bool, f *feed) {
 	if *waits && s.replaces() && !s.patient() {
 		*waits = false
-		s.known()
+		s.known(f)
 	}
 	if len(s.dirty) > 0 {
 		s.puts = true
