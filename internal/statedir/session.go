@@ -27,12 +27,9 @@ func (k *kept) Open(ctx context.Context, sink source.Sink) (source.Session, erro
 		return k.inner.Open(ctx, sink)
 	}
 	memory := source.NewMemory()
-	tx := new(source.Tx)
-	for i := range old.resources {
-		tx.Put(old.resources[i])
-	}
+	tx := old.accepted()
 	if err := memory.CommitAt(ctx, tx, old.header.Epoch, source.Revision(old.header.Revision)); err != nil {
-		return k.inner.Open(ctx, sink) // the file has resources that this version does not accept
+		return k.inner.Open(ctx, sink) // it is larger than this version accepts
 	}
 	s := &session{
 		sink: sink, since: old.since, at: source.Change{Epoch: old.header.Epoch, Revision: old.header.Revision}, wanted: make(map[source.Interest]bool), told: make(map[source.Key]struct{}),
