@@ -78,12 +78,17 @@ func (h *Hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, &Error{Reason: NoRoute, Err: fmt.Errorf("host %q has no target", r.URL.Host)}
 	}
+	out, err := checked(r) // first, so that wrong hosts do not reach the limit of targets
+	if err != nil {
+		closeBody(r)
+		return nil, &Error{Reason: Invalid, Err: err}
+	}
 	t, err := h.transport(target)
 	if err != nil {
 		closeBody(r)
 		return nil, &Error{Reason: NoRoute, Err: err}
 	}
-	return t.RoundTrip(r)
+	return t.send(out, r)
 }
 
 // transport returns the Transport of a target.

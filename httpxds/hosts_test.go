@@ -141,3 +141,22 @@ func TestRandom(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsOfWrongRequests expects requests that the program made wrongly to leave the limit of targets alone.
+func TestHostsOfWrongRequests(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("c", "", serve(t, named("endpoint")))
+	w.routes("%s", to("c"))
+	h, err := httpxds.NewHosts(httpxds.WithEnv(w.env))
+	check(t, err)
+	t.Cleanup(func() { _ = h.Close() })
+	for i := range 1000 {
+		_, err := get(t, h, fmt.Sprintf("http://host-%d/", i), func(r *http.Request) { r.Method = "a b" })
+		if e := (*httpxds.Error)(nil); !errors.As(err, &e) || e.Reason != httpxds.Invalid {
+			t.Fatalf("%v; want an invalid request", err)
+		}
+	}
+	if body, err := get(t, h, "http://svc/"); body != "endpoint HTTP/1.1" || err != nil {
+		t.Errorf("a valid request: %q, %v; want the response of the endpoint", body, err)
+	}
+}

@@ -21,6 +21,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, &Error{Reason: Invalid, Err: err}
 	}
+	return t.send(out, r)
+}
+
+// send sends a checked request. The response has the request of the program.
+func (t *Transport) send(out, r *http.Request) (*http.Response, error) {
 	resp, err := t.roundTrip(out)
 	if err != nil {
 		if resp = t.gatewayResponse(err); resp == nil {

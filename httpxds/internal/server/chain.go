@@ -148,6 +148,9 @@ func serve(w http.ResponseWriter, r *http.Request) {
 
 // ServeHTTP implements [http.Handler].
 func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 && r.ContentLength < 0 && r.Trailer == nil {
+		r.Trailer = make(http.Header) // otherwise net/http would give the trailers to this request, and not to its copies
+	}
 	if c.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ func forwarding(next http.Handler) http.Handler {
 		out, commit := writer.New(w, writer.Hooks{Headers: body.announce, Hijack: func() { body.leave(control) }})
 		next.ServeHTTP(out, &forwarded)
 		commit()
-		body.finish(control)
+		body.finish(w, control)
 	})
 }
 
@@ -50,6 +51,7 @@ type forwardedBody struct {
 	reads   int       // in progress
 	read    int64     // bytes
 	over    bool      // Read returned the end
+	broken  bool      // Read or Close returned another error
 	closed  bool
 }
 
@@ -74,6 +76,7 @@ func (b *forwardedBody) Read(p []byte) (int, error) {
 	b.reads--
 	b.read += int64(n)
 	b.over = b.over || errors.Is(err, io.EOF)
+	b.broken = b.broken || err != nil && !b.over && !errors.Is(err, http.ErrBodyReadAfterClose)
 	b.changed.Broadcast()
 	return n, err
 }
@@ -83,7 +86,11 @@ func (b *forwardedBody) Close() error {
 	if b.forbid() {
 		return nil
 	}
-	return b.source.Close()
+	err := b.source.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = b.broken || err != nil
+	return err
 }
 
 // forbid makes further reads fail. It returns true if they failed before.
@@ -116,16 +123,43 @@ func (b *forwardedBody) leave(control *http.ResponseController) {
 	}
 }
 
-// finish ends the body after the handler. It first sends the response: a client may wait for it before it sends the rest.
-func (b *forwardedBody) finish(control *http.ResponseController) {
+// maxWait is how long the end of a response waits for the end of the request's body. It is that of net/http before it resets a
+// connection.
+const maxWait = 500 * time.Millisecond
+
+// finish ends the body after the handler. It first sends the response: a client may wait for it before it sends the rest. net/http
+// ends a response without a length only after that. Therefore, such a response does not wait long, and then the connection closes.
+// It also closes after an invalid body, whose rest must not become the next request.
+func (b *forwardedBody) finish(w http.ResponseWriter, control *http.ResponseController) {
 	b.mu.Lock()
 	over, closed := b.over, b.closed // a hijacked connection is closed
 	b.mu.Unlock()
-	if closed {
-		return
+	if !closed {
+		if !over {
+			_ = control.Flush() // an error ends the connection
+			if w.Header().Get("Content-Length") == "" {
+				_ = control.SetReadDeadline(time.Now().Add(maxWait)) // without it, the response waits longer
+				defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+			}
+		}
+		_ = b.Close() // broken has the error
 	}
-	if !over {
-		_ = control.Flush() // an error ends the connection
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken {
+		closeAfter(w)
 	}
-	_ = b.Close() // as above
+}
+
+// closeAfter makes net/http close the connection after the response, although its headers are sent. Only the reader of
+// http.MaxBytesReader can do so.
+func closeAfter(w http.ResponseWriter) {
+	for {
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			break
+		}
+		w = outer.Unwrap()
+	}
+	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // the error says that it is too long
 }
