@@ -210,3 +210,74 @@ func TestUpgradeWithoutHTTP1(t *testing.T) {
 		t.Errorf("%q, %v with %d endpoints ejected; want none", body, err, w.ejected())
 	}
 }
+
+// TestMaxConnsOfUpgrades expects the limit of connections to hold for those of upgrades, beside those of HTTP/2.
+func TestMaxConnsOfUpgrades(t *testing.T) {
+	g := newGate()
+	w, addr, upstream := tlsWorldOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 {
+			g.ServeHTTP(w, r)
+		}
+	})
+	w.cluster("c", upstream("server.example")+` circuit_breakers { thresholds { max_connections { value: 9 } max_pending_requests { value: 9 } } }`, addr)
+	w.routes("%s", to("c"))
+	d := new(dialed)
+	rt := w.transport(httpxds.WithBase(&http.Transport{MaxConnsPerHost: 1, DialContext: d.dial}))
+	if _, err := get(t, rt, "http://svc/"); err != nil {
+		t.Fatal(err)
+	}
+	declined := make(chan error, 2)
+	for range cap(declined) {
+		go func() {
+			_, err := get(t, rt, "http://svc/", header("Connection", "Upgrade"), header("Upgrade", "none"))
+			declined <- err
+		}()
+	}
+	<-g.entered
+	until(t, func() (bool, string) {
+		return w.limit("pending requests").Used == 1, "the second upgrade does not wait"
+	})
+	if _, err := get(t, rt, "http://svc/"); err != nil {
+		t.Errorf("a request of HTTP/2 beside it: %v", err)
+	}
+	close(g.open)
+	for range cap(declined) {
+		check(t, <-declined)
+	}
+	if most := d.most.Load(); most != 2 {
+		t.Errorf("%d connections at once; want one for each protocol", most)
+	}
+}
+
+// TestEndpointWithOnlyAnUpgradedConnection expects no request to go to an endpoint that keeps an upgraded connection, but accepts no
+// other one.
+func TestEndpointWithOnlyAnUpgradedConnection(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	check(t, err)
+	leaving := &http.Server{Handler: http.HandlerFunc(summarize), ReadHeaderTimeout: time.Minute}
+	go func() { _ = leaving.Serve(l) }()
+	t.Cleanup(func() { _ = leaving.Close() })
+	w := newWorld(t)
+	w.cluster("c", "", l.Addr().String())
+	w.routes("%s", to("c"))
+	rt := w.transport()
+	proxy := httptest.NewServer(proxyTo(rt))
+	t.Cleanup(proxy.Close)
+	c, r := upgrade(t, proxy.Listener.Addr().String())
+	w.endpoints("c", l.Addr().String(), serve(t, named("other")))
+	check(t, leaving.Close()) // the upgraded connection stays
+	row := 0
+	until(t, func() (bool, string) {
+		body, err := get(t, rt, "http://svc/")
+		if row++; body != "other HTTP/1.1" {
+			row = 0
+		}
+		return row == 20, fmt.Sprintf("requests fail while an endpoint has only an upgraded connection: %q, %v", body, err)
+	})
+	_, err = io.WriteString(c, "hello")
+	check(t, err)
+	check(t, c.CloseWrite())
+	if all, err := io.ReadAll(r); string(all) != "hello <nil>" || err != nil {
+		t.Errorf("%q, %v; want that the upgraded connection works", all, err)
+	}
+}

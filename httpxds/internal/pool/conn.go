@@ -33,6 +33,8 @@ type conn struct {
 	// watched says that the state hook of a connection of HTTP/2 is set.
 	watched atomic.Bool
 	unit    breaker.Unit // counts the connection
+	// forUpgrade says that the connection was opened for an upgrade, beside those of HTTP/2.
+	forUpgrade bool
 
 	// The fields below are guarded by owner.mu.
 	isIdle bool
@@ -289,7 +291,7 @@ func (s *SubConn) lost(c *conn) {
 	s.mu.Lock()
 	if i := slices.Index(s.conns, c); i >= 0 {
 		s.conns = slices.Delete(s.conns, i, i+1)
-		c.unit.Release()
+		c.free()
 	}
 	if i := slices.Index(s.idle, c); i >= 0 {
 		s.idle = slices.Delete(s.idle, i, i+1)

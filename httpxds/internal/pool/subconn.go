@@ -50,8 +50,9 @@ type SubConn struct {
 	waiters []*waiter
 	http2   bool // the last connection that was opened speaks HTTP/2
 
-	upgrading int         // attempts to connect for upgrades
-	sweep     *time.Timer // closes idle connections; nil: not set
+	upgrading int           // attempts to connect for upgrades
+	upgrades  chan struct{} // has an element for each connection for an upgrade; nil: without limit
+	sweep     *time.Timer   // closes idle connections; nil: not set
 	ended     bool
 }
 
@@ -66,6 +67,9 @@ type waiter struct {
 func newSubConn(t *Tree, addrs []resolver.Address, listener func(balancer.SubConnState)) *SubConn {
 	s := &SubConn{tree: t, addresses: addrs, listener: listener, circuit: lbtree.HTTPOf(addrs[0].Attributes).Circuit}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if most := t.dialer.MaxConns; most > 0 {
+		s.upgrades = make(chan struct{}, most)
+	}
 	return s
 }
 

@@ -36,8 +36,12 @@ func (s *SubConn) acquireHTTP1(ctx context.Context) (*conn, error) {
 	s.upgrading++
 	s.mu.Unlock()
 	defer s.upgraded()
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
 	unit, ok := s.circuit.Take(breaker.Connections)
 	if !ok {
+		s.exit()
 		return nil, ErrPending
 	}
 	dialing, cancel := context.WithCancel(ctx)
@@ -46,6 +50,7 @@ func (s *SubConn) acquireHTTP1(ctx context.Context) (*conn, error) {
 	c, err := s.tree.dialer.dial(dialing, address, true)
 	if err != nil {
 		unit.Release()
+		s.exit()
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -54,7 +59,7 @@ func (s *SubConn) acquireHTTP1(ctx context.Context) (*conn, error) {
 		}
 		return nil, &ConnectError{address.Addr, s.circuit, err}
 	}
-	c.owner, c.unit = s, unit
+	c.owner, c.unit, c.forUpgrade = s, unit, true
 	c.spent.Store(true)
 	if c, err = s.adopt(c); err != nil {
 		return nil, err
@@ -66,11 +71,52 @@ func (s *SubConn) acquireHTTP1(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
+// enter waits until the limit of connections admits another one for an upgrade. As in http.Transport, those of HTTP/2 do not count,
+// because they may stay open for ever, and no connection counts after its upgrade.
+func (s *SubConn) enter(ctx context.Context) error {
+	if s.upgrades == nil {
+		return nil
+	}
+	select {
+	case s.upgrades <- struct{}{}:
+		return nil
+	default:
+	}
+	pending, ok := s.circuit.Take(breaker.Pending)
+	if !ok {
+		return ErrPending
+	}
+	defer pending.Release()
+	select {
+	case s.upgrades <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.ctx.Done():
+		return balancer.ErrNoSubConnAvailable
+	}
+}
+
+// exit ends the effect of enter.
+func (s *SubConn) exit() {
+	if s.upgrades != nil {
+		<-s.upgrades
+	}
+}
+
+// free releases the connection from the limits that count it.
+func (c *conn) free() {
+	c.unit.Release()
+	if c.forUpgrade {
+		c.owner.exit()
+	}
+}
+
 // adopt reserves a connection for its only request, and makes it one of the subchannel.
 func (s *SubConn) adopt(c *conn) (*conn, error) {
 	if !c.reserve() { // before the subchannel has it, which closes unused connections
 		_ = c.Close() // it is of no use
-		c.unit.Release()
+		c.free()
 		return nil, &ConnectError{c.endpoint, s.circuit, errClosedAtOnce}
 	}
 	s.mu.Lock()
@@ -81,7 +127,7 @@ func (s *SubConn) adopt(c *conn) (*conn, error) {
 	s.mu.Unlock()
 	if ended {
 		_ = c.Close() // the request picks again
-		c.unit.Release()
+		c.free()
 		return nil, balancer.ErrNoSubConnAvailable
 	}
 	return c, nil
