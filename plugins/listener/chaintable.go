@@ -51,7 +51,7 @@ func (u *Update) FilterChain(c Conn) *FilterChain {
 
 // searched implements FilterChain without the table.
 func (u *Update) searched(c Conn) *FilterChain {
-	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.FilterChains, u.DefaultFilterChain) // if chains clash, the first one wins
+	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.Address, u.FilterChains, u.DefaultFilterChain) // if chains clash, the first one wins
 	with := Update{FilterChains: u.FilterChains, DefaultFilterChain: u.DefaultFilterChain, chains: t}
 	return with.FilterChain(c)
 }

@@ -26,7 +26,8 @@ func peekName(body []byte) (string, error) {
 var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error) = serverAddress
 
 // hook of field Chains
-var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable
+var _ func(*resource.DecodeContext, *anypb.Any, string, []FilterChain,
+	*FilterChain) (*chainTable, error) = newChainTable
 
 // hook of field HTTP
 var _ func(*resource.DecodeContext, bool, uint32, bool,
@@ -135,7 +136,7 @@ func (u *Update) decode(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 			u.DefaultFilterChain = new(decodeFilterChain(dc.At(resource.ServerSide), meta, &q, x, v))
 		}
 	}
-	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains,
+	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.Address, u.FilterChains,
 		u.DefaultFilterChain); err != nil {
 		v.AddError(*p, err)
 	} else {

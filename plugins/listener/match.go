@@ -32,16 +32,51 @@ const rawBuffer = "raw_buffer"
 // maxMatches is the limit of alternatives of one listener.
 const maxMatches = 1 << 17
 
-// usable reports whether a match can match a gRPC connection. gRPC has neither original
-// destinations nor listener filters (A36).
-func (m *Match) usable() bool {
-	return m.DestinationPort == nil && len(m.ServerNames) == 0 && len(m.ApplicationProtocols) == 0 &&
-		(m.TransportProtocol == "" || m.TransportProtocol == rawBuffer)
+// usable reports whether a match can match a connection. gRPC has neither original
+// destinations nor listener filters (A36). If port is not 0, only matches of this port can.
+func (m *Match) usable(port uint32) bool {
+	ported := m.DestinationPort == nil
+	if port > 0 {
+		ported = m.DestinationPort != nil && *m.DestinationPort == port
+	}
+	return ported && len(m.ServerNames) == 0 && len(m.ApplicationProtocols) == 0 && m.isRaw()
+}
+
+func (m *Match) isRaw() bool { return m.TransportProtocol == "" || m.TransportProtocol == rawBuffer }
+
+// ownPort returns the port of a server of HTTP if a chain names it, and 0 otherwise. All connections have this destination port.
+// As in Envoy, they match no chain without a port then. For gRPC, chains with a port match no connection (A36).
+func ownPort(dc *resource.DecodeContext, address string, chains []FilterChain) uint32 {
+	own, err := netip.ParseAddrPort(address)
+	if dc.Types.Profile() != resource.HTTP || err != nil {
+		return 0
+	}
+	for i := range chains {
+		if p := chains[i].Match.DestinationPort; p != nil && *p == uint32(own.Port()) {
+			return *p
+		}
+	}
+	return 0
+}
+
+// unread adds the fields of a match that servers of HTTP do not evaluate. Without its chain, another one would serve the
+// connections, possibly with fewer restrictions.
+func (m *Match) unread(p resource.Path, v *resource.Violations) {
+	const why = "must not be set (ADR 391: the TLS handshake chooses no filter chain)"
+	if len(m.ServerNames) > 0 {
+		v.Add(p.Field("server_names"), nil, why)
+	}
+	if len(m.ApplicationProtocols) > 0 {
+		v.Add(p.Field("application_protocols"), nil, why)
+	}
+	if !m.isRaw() {
+		v.Add(p.Field("transport_protocol"), m.TransportProtocol, `must be "raw_buffer" or unset (ADR 391: the TLS handshake chooses no filter chain)`)
+	}
 }
 
 // newChainTable multiplies out the matches of the chains. No two chains may have the same
 // alternative, even one that cannot match. At least one connection must have a chain (A36). Profile Envoy accepts both.
-func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterChain, otherwise *FilterChain) (*chainTable, error) {
+func newChainTable(dc *resource.DecodeContext, api *anypb.Any, address string, chains []FilterChain, otherwise *FilterChain) (*chainTable, error) {
 	if len(chains) == 0 {
 		return nil, nil //nolint:nilnil // no chains
 	}
@@ -49,11 +84,15 @@ func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterCh
 	var root *resource.Path
 	t := new(chainTable)
 	owner := make(map[match]int)
+	port := ownPort(dc, address, chains)
 	acting, found := dc.Types.Profile() != resource.Envoy, api != nil || otherwise != nil
 	for i := range chains {
 		element := root.Item("filter_chains", i)
 		p := element.Field("filter_chain_match")
-		usable := chains[i].Match.usable()
+		if dc.Types.Profile() == resource.HTTP {
+			chains[i].Match.unread(p, &v)
+		}
+		usable := chains[i].Match.usable(port)
 		found = found || usable
 		alternatives, ok := chains[i].Match.multiply(maxMatches - len(owner))
 		if !ok {

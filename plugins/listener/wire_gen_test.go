@@ -60,7 +60,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, meta *resource.Meta, 
 			u.DefaultFilterChain = new(messageDecodeFilterChain(dc.At(resource.ServerSide), meta, &q, x, v))
 		}
 	}
-	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains,
+	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.Address, u.FilterChains,
 		u.DefaultFilterChain); err != nil {
 		v.AddError(*p, err)
 	} else {
