@@ -119,14 +119,13 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// forgivable reports whether FailureModeAllow allows a call whose check has failed. A failure that the caller can cause denies:
-// the size of the call, and the number of calls.
+// forgivable reports whether FailureModeAllow allows a call whose check has failed. A failure that the caller can cause denies.
 func forgivable(err error) bool {
 	switch {
-	case errors.Is(err, decision.ErrDisallowed), errors.Is(err, decision.ErrDenied), errors.Is(err, errTooLarge), sidechannel.Crowded(err):
+	case errors.Is(err, decision.ErrDisallowed), errors.Is(err, decision.ErrDenied), errors.Is(err, errTooLarge):
 		return false
 	}
-	return status.Code(err) != codes.ResourceExhausted
+	return sidechannel.Forgivable(err)
 }
 
 // failed returns the status of a call whose check has failed, or that was not checked.

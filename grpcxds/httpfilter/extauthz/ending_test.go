@@ -125,6 +125,7 @@ func TestFailuresOfCallers(t *testing.T) {
 		denies bool
 	}{
 		"a large message":       {status.Error(codes.ResourceExhausted, "received message larger than max"), true},
+		"an invalid request":    {status.Error(codes.InvalidArgument, "no token"), true},
 		"a full circuit":        {crowd{status.Error(codes.Unavailable, "max_requests")}, true},
 		"a server that is gone": {status.Error(codes.Unavailable, "connection refused"), false},
 		"a silent server":       {status.Error(codes.DeadlineExceeded, "timeout"), false},

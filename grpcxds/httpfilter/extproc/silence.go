@@ -129,7 +129,7 @@ func (x *exchange) stopLocked(err error) {
 }
 
 // forgives reports whether FailureModeAllow lets the call continue after a failure. Failures that a caller can cause end it: by
-// the size of the call or the number of calls, by messages for which the processor waits, and by a call that outlasts
+// the content of the call or the number of calls, by messages for which the processor waits, and by a call that outlasts
 // the time limit of the stream. A processor that has answered to nothing had the whole time limit.
 func (x *exchange) forgives(err error) bool {
 	var silent *silenceError
@@ -137,7 +137,7 @@ func (x *exchange) forgives(err error) bool {
 	// A processor may cancel the stream at the time limit.
 	late := status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Canceled
 	switch {
-	case sidechannel.Crowded(err), errors.Is(err, errTooLarge), status.Code(err) == codes.ResourceExhausted:
+	case errors.Is(err, errTooLarge), !sidechannel.Forgivable(err):
 		return false
 	case x.begun && (late || errors.As(err, &silent)) && (m.RequestMessages || m.ResponseMessages):
 		return false

@@ -134,6 +134,7 @@ func TestForgives(t *testing.T) {
 	}{
 		"an error":                        {status.Error(codes.Unavailable, "down"), headers, true, nil, true},
 		"a size":                          {status.Error(codes.ResourceExhausted, "too large"), headers, true, nil, false},
+		"invalid headers":                 {status.Error(codes.InvalidArgument, "x"), headers, true, nil, false},
 		"a full circuit breaker":          {&silenceError{"full", true}, headers, false, nil, false},
 		"a time limit without an answer":  {late, headers, true, pending, true},
 		"a cancellation without one":      {status.Error(codes.Canceled, ""), headers, true, pending, true},

@@ -60,17 +60,14 @@ func (c separate) Value(key any) any {
 func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx, l := c.start(ctx)
 	defer l.end()
-	if l.timeout > 0 {
-		opts = append(slices.Clip(opts), grpc.ForceCodecV2(beginning{l}))
-	}
-	return l.explain(c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts)...))
+	return l.explain(c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts, l.codec())...))
 }
 
 // NewStream implements [grpc.ClientConnInterface], with the time limit of Invoke.
 func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, l := c.start(ctx)
 	end := []grpc.CallOption{grpc.OnFinish(func(error) { l.end() })}
-	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(c.options, end, opts)...)
+	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(c.options, end, opts, l.codec())...)
 	if err == nil && l.begin() {
 		return limitedStream{s, l}, nil
 	}

@@ -17,6 +17,26 @@ func Crowded(err error) bool {
 	return errors.As(err, &full) && full.Overflow()
 }
 
+// Forgivable reports whether the service caused the failure of a call, and not those whom the call describes: by the size or the content
+// of the description, by many calls, or by bytes that the service quotes in a response, which then cannot be decoded.
+func Forgivable(err error) bool {
+	var quoted undecodableError
+	if Crowded(err) || errors.As(err, &quoted) {
+		return false
+	}
+	c := status.Code(err)
+	return c != codes.ResourceExhausted && c != codes.InvalidArgument
+}
+
+// An undecodableError is the error of a call whose response cannot be decoded.
+type undecodableError struct{ status *status.Status }
+
+// Error implements error.
+func (e undecodableError) Error() string { return e.status.Err().Error() }
+
+// GRPCStatus returns the status.
+func (e undecodableError) GRPCStatus() *status.Status { return e.status }
+
 // Connected reports whether a channel has a connection. A call without a stream then waits for the streams of other calls.
 func Connected(cc grpc.ClientConnInterface) bool {
 	if c, ok := cc.(*caller); ok {

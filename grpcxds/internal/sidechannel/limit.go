@@ -16,7 +16,7 @@ import (
 
 var errTimeout = status.Error(codes.DeadlineExceeded, "sidechannel: the service has not answered within the time limit of its configuration")
 
-// A limit is the time limit of a call; 0: none.
+// A limit is the time limit of a call; 0: none. It learns why the call fails.
 type limit struct {
 	timeout   time.Duration
 	timer     *time.Timer // nil without a limit
@@ -24,7 +24,7 @@ type limit struct {
 	channel   grpc.ClientConnInterface
 	connected bool // at the begin of the call
 
-	begun, expired atomic.Bool
+	begun, expired, undecodable atomic.Bool
 }
 
 // begin starts the time limit again, because the call has a stream. It returns false if the limit has passed.
@@ -51,6 +51,8 @@ func (l *limit) end() {
 // explain returns the error of a call. A connected channel has no stream because of other calls. It may connect again at the end.
 func (l *limit) explain(err error) error {
 	switch {
+	case l.undecodable.Load() && err != nil:
+		return undecodableError{status.Convert(err)}
 	case !l.expired.Load():
 		return err
 	case !l.begun.Load() && (l.connected || Connected(l.channel)):
@@ -59,22 +61,34 @@ func (l *limit) explain(err error) error {
 	return errTimeout
 }
 
-// A beginning is the codec of a unary call. gRPC encodes the request after it has got a stream, so that the codec learns this moment.
-type beginning struct{ *limit }
+// codec returns the option of a call.
+func (l *limit) codec() []grpc.CallOption {
+	return []grpc.CallOption{grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto"), l})}
+}
+
+// A codec is that of a call. gRPC encodes the request of a unary call after it has got a stream, so that the limit learns this moment.
+type codec struct {
+	encoding.CodecV2
+	limit *limit
+}
 
 // Marshal implements [encoding.CodecV2].
-func (b beginning) Marshal(v any) (mem.BufferSlice, error) {
-	b.begin()
-	return encoding.GetCodecV2("proto").Marshal(v)
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	c.limit.begin()
+	return c.CodecV2.Marshal(v)
 }
 
 // Unmarshal implements [encoding.CodecV2].
-func (beginning) Unmarshal(data mem.BufferSlice, v any) error {
-	return encoding.GetCodecV2("proto").Unmarshal(data, v)
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	err := c.CodecV2.Unmarshal(data, v)
+	if err != nil {
+		c.limit.undecodable.Store(true)
+	}
+	return err
 }
 
 // Name implements [encoding.CodecV2]. The content type of the call stays application/grpc.
-func (beginning) Name() string { return "" }
+func (codec) Name() string { return "" }
 
 // A limitedStream has the errors of its limit.
 type limitedStream struct {
