@@ -31,7 +31,7 @@ ETCD          ?= etcd
 # Limits of exported top-level names: without the extra resource types; the part of these under
 # the promise of compatibility; the extra resource types. API_LIMITS=-enforce makes them count.
 API_LIMITS    ?= -enforce
-apicheck       = $(GO) run ./internal/apicheck -apidiff $(APIDIFF) -names 808 -promised 479 -extra 110
+apicheck       = $(GO) run ./internal/apicheck -apidiff $(APIDIFF) -names 808 -promised 480 -extra 110
 
 .DEFAULT_GOAL := help
 

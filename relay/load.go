@@ -20,7 +20,7 @@ import (
 //	serve.New(types, map[string]source.Source{"": r}, serve.WithLoad(30*time.Second, r.AddLoad))
 //
 // Upstream receives the sums of all clients: calls, drops and endpoint metrics by cluster and locality, under the node of
-// the relay. The load of a cluster goes to the server in use of the authority of its name. Load of an authority without a
+// the relay. All streams of a client share the limits of the client. The load of a cluster goes to the server in use of the authority of its name. Load of an authority without a
 // server in use is not reported.
 func (r *Relay) AddLoad(x serve.LoadReport) {
 	if x.Stream == nil || x.Stream.Err() != nil {
@@ -50,7 +50,7 @@ func (r *Relay) AddLoad(x serve.LoadReport) {
 		}
 	}
 	for key, clusters := range byServer {
-		if reporter := r.reporter(x.Stream, key); reporter != nil {
+		if reporter := r.reporter(&x, key); reporter != nil {
 			reporter.Add(clusters)
 		}
 	}
@@ -83,32 +83,66 @@ func (r *Relay) routed(clusters []*endpointv3.ClusterStats) bool {
 	return true
 }
 
+// A streamLoad is the load of one stream of a downstream client.
+type streamLoad struct {
+	client    *clientLoad
+	reporters map[string]*load.Reporter // by key of the server
+}
+
+// A clientLoad bounds the load of all streams of a downstream client.
+type clientLoad struct {
+	name    string // "": a stream whose client is not known, and which is a client of its own
+	bounds  load.Client
+	streams int
+}
+
+// clientOf returns the bounds of a client for one more stream. r.mu is held.
+func (r *Relay) clientOf(name string) *clientLoad {
+	c := r.clients[name]
+	if c == nil {
+		c = &clientLoad{name: name}
+	}
+	if name != "" {
+		r.clients[name] = c
+	}
+	c.streams++
+	return c
+}
+
 // reporter returns the reporter of a stream to a server, or nil if the client is closed. r.mu is held.
-func (r *Relay) reporter(stream context.Context, key string) *load.Reporter {
-	reporters := r.loads[stream]
-	if reporters == nil {
-		reporters = make(map[string]*load.Reporter)
-		r.loads[stream] = reporters
+func (r *Relay) reporter(x *serve.LoadReport, key string) *load.Reporter {
+	stream := x.Stream
+	s := r.loads[stream]
+	if s == nil {
+		s = &streamLoad{client: r.clientOf(x.Client), reporters: make(map[string]*load.Reporter)}
+		r.loads[stream] = s
 		context.AfterFunc(stream, func() { r.endLoad(stream) })
 	}
-	if reporters[key] == nil {
+	if s.reporters[key] == nil {
 		store, err := r.client.LoadStore(r.entries[key])
 		if err != nil {
 			return nil
 		}
-		reporters[key] = store.Reporter()
+		s.reporters[key] = store.ReporterOf(&s.client.bounds)
 	}
-	return reporters[key]
+	return s.reporters[key]
 }
 
 // endLoad ends the load of a stream.
 func (r *Relay) endLoad(stream context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, x := range r.loads[stream] {
+	s := r.loads[stream]
+	if s == nil {
+		return // the relay is closed
+	}
+	for _, x := range s.reporters {
 		x.Close()
 	}
 	delete(r.loads, stream)
+	if s.client.streams--; s.client.streams == 0 {
+		delete(r.clients, s.client.name)
+	}
 }
 
 // An authority is that of a name: of an xdstp name, or of all old-style names.
@@ -135,11 +169,11 @@ func (r *Relay) route(s *status.Snapshot) {
 			r.entries[a.Active.Key()] = a.Active
 		}
 	}
-	for _, reporters := range r.loads {
-		for key, x := range reporters {
+	for _, s := range r.loads {
+		for key, x := range s.reporters {
 			if r.entries[key] == nil {
 				x.Close()
-				delete(reporters, key)
+				delete(s.reporters, key)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -168,5 +169,70 @@ func TestLoad(t *testing.T) {
 			t.Errorf("upstream gets reports of the nodes %v, want only the relay", nodes)
 		}
 		stop()
+	})
+}
+
+// All streams of a client share its limits, so that a hostile client fills the reports with at most 10,000 names. Those of
+// other clients are reported. A client without streams is forgotten.
+func TestLoadIsBoundedByClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := registry.New()
+		standard.Register(reg)
+		types, err := reg.Freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		reported := make(map[string]bool)
+		upstream, _ := host(t, types, source.NewMemory(), func(r serve.LoadReport) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, c := range r.Clusters {
+				reported[c.GetClusterName()] = true
+			}
+		})
+		r, err := relay.New(clientOf(t, types, upstream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		down, _ := host(t, types, r, r.AddLoad)
+		go func() {
+			for range cluster.Watch(t.Context(), clientOf(t, types, down), "a") {
+				continue
+			}
+		}()
+		pass(time.Second)
+		add := func(client, name string, n int) (end func()) {
+			stream, end := context.WithCancel(t.Context())
+			x := serve.LoadReport{Client: client, Stream: stream}
+			for i := range n {
+				x.Clusters = append(x.Clusters, &endpointv3.ClusterStats{ClusterName: fmt.Sprint(name, i), TotalDroppedRequests: 1})
+			}
+			r.AddLoad(x)
+			pass(10 * time.Second)
+			return end
+		}
+		count := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(reported)
+		}
+		first := add("evil", "x", 6000)
+		second := add("evil", "y", 6000)
+		if n := count(); n != 10_000 {
+			t.Errorf("two streams of a client add %d names, want 10000", n)
+		}
+		add("good", "z", 5)
+		if n := count(); n != 10_005 {
+			t.Errorf("with 5 names of another client, %d are reported, want 10005", n)
+		}
+		first()
+		second()
+		synctest.Wait()
+		add("evil", "w", 10)
+		if n := count(); n != 10_015 {
+			t.Errorf("a client that comes again adds %d names, want 10", n-10_005)
+		}
 	})
 }

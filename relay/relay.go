@@ -10,7 +10,6 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/environment"
@@ -36,9 +35,10 @@ type Relay struct {
 	state     source.State
 	rejected  uint64
 
-	servers    map[authority]*bootstrap.Server               // in use
-	entries    map[string]*bootstrap.Server                  // the same, by key
-	loads      map[context.Context]map[string]*load.Reporter // by stream and key of the server
+	servers    map[authority]*bootstrap.Server // in use
+	entries    map[string]*bootstrap.Server    // the same, by key
+	loads      map[context.Context]*streamLoad // by stream
+	clients    map[string]*clientLoad          // of loads, by client
 	unreported uint64
 
 	lookedSince time.Time // the second of looked
@@ -68,7 +68,7 @@ func New(c *xdsforge.Client, opts ...Option) (*Relay, error) {
 	r := &Relay{
 		client: scope, types: scope.Types(), lists: make(map[string]*resource.Descriptor), options: o, memory: source.NewMemory(),
 		upstreams: make(map[source.Interest]*upstream), lingering: make(map[*upstream]struct{}), parked: make(map[*upstream]struct{}),
-		state: source.State{Kind: source.Live}, loads: make(map[context.Context]map[string]*load.Reporter),
+		state: source.State{Kind: source.Live}, loads: make(map[context.Context]*streamLoad), clients: make(map[string]*clientLoad),
 	}
 	for _, t := range r.types.All() {
 		if t.Collection != "" {
@@ -113,12 +113,13 @@ func (r *Relay) Close() error {
 		for _, u := range r.upstreams {
 			u.end()
 		}
-		for _, reporters := range r.loads {
-			for _, x := range reporters {
+		for _, s := range r.loads {
+			for _, x := range s.reporters {
 				x.Close()
 			}
 		}
 		clear(r.loads)
+		clear(r.clients)
 		r.setState(source.State{Kind: source.Down, Err: errClosed})
 	}
 	r.mu.Unlock()

@@ -85,20 +85,20 @@ func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadS
 
 // report decodes and counts a report, and passes it on.
 func (l loadService) report(g *guest, raw, node []byte) (*loadstatsv3.LoadStatsRequest, error) {
-	report := LoadReport{Identity: g.identity, Address: g.address, Stream: g.ctx}
+	report := LoadReport{Identity: g.identity, Address: g.address, Client: g.client, Stream: g.ctx}
 	var r *loadstatsv3.LoadStatsRequest
 	var err error
-	g.account.budget.Turn(func() { // a client has at most one report that is being decoded
+	g.account.budget.Turn(func() { // a client has at most one decoded report
 		if r, err = g.decodeLoad(raw); err == nil && len(r.GetClusterStats()) > 0 {
 			report.Node, err = decodeNode(node)
 		}
+		if report.Clusters = r.GetClusterStats(); err != nil || len(report.Clusters) == 0 {
+			return
+		}
+		l.server.loads.add(g.client, report.Clusters, &l.server.settings.limits, time.Now())
+		l.server.settings.load(report)
 	})
-	if report.Clusters = r.GetClusterStats(); err != nil || len(report.Clusters) == 0 {
-		return r, err
-	}
-	l.server.loads.add(g.client, report.Clusters, &l.server.settings.limits, time.Now())
-	l.server.settings.load(report)
-	return r, nil
+	return r, err
 }
 
 // answer asks a client for the load of all clusters. A client that cannot report all is asked for those

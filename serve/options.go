@@ -162,7 +162,7 @@ func WithStateDir(dir string, key []byte) Option {
 }
 
 // WithLoad serves the load reporting service. Clients report at the interval, which must be at least a
-// second. f is called with each report and must return at once; calls for different streams overlap. It
+// second. f is called with each report and must return at once; calls for different clients overlap. It
 // may be nil: [Server.Load] has the totals in any case.
 func WithLoad(interval time.Duration, f func(LoadReport)) Option {
 	return func(s *settings) error {

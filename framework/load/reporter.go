@@ -5,32 +5,30 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// Bounds of the load that reporters of a store add. Load beyond a limit is not counted.
-const (
-	maxReported   = 10_000 // clusters of a reporter
-	maxLocalities = 1_000  // of a cluster of a reporter
-
-	maxReportedLocalities = 100_000 // of all clusters of a reporter
-	maxRunning            = 1 << 40 // calls in progress of a locality of a reporter, so that the sum of all does not wrap
-)
-
 // A Reporter adds the load reports of another client to a store, which reports the sums. A relay has one for each
-// stream of load reports. It is safe for concurrent use.
+// stream of load reports. A cluster without a report for an hour no longer counts against its limits. It is safe for
+// concurrent use.
 type Reporter struct {
 	store    *Store
-	clusters map[*clusterEntry]map[LocalityID]uint64 // calls in progress; nil after Close
+	client   *Client
+	clusters map[*clusterEntry]*reported // nil after Close
 	closed   bool
+	swept    time.Time
 
 	localities int // of all clusters
 }
 
 // Reporter returns a reporter of another client. Close it when the client is gone.
-func (s *Store) Reporter() *Reporter {
-	return &Reporter{store: s, clusters: make(map[*clusterEntry]map[LocalityID]uint64)}
+func (s *Store) Reporter() *Reporter { return s.ReporterOf(new(Client)) }
+
+// ReporterOf returns a reporter of another client, whose reporters share their limits.
+func (s *Store) ReporterOf(c *Client) *Reporter {
+	return &Reporter{store: s, client: c, clusters: make(map[*clusterEntry]*reported), swept: time.Now()}
 }
 
 // Add adds a report: its calls, drops and endpoint metrics since the last one. Calls in progress replace those of the
@@ -40,8 +38,10 @@ func (r *Reporter) Add(stats []*endpointv3.ClusterStats) {
 	s.mu.Lock()
 	wasEmpty := len(s.clusters) == 0
 	if !r.closed {
+		now := time.Now()
+		r.sweep(now)
 		for _, c := range stats {
-			r.add(c)
+			r.add(c, now)
 		}
 	}
 	filled := wasEmpty && len(s.clusters) > 0
@@ -52,17 +52,19 @@ func (r *Reporter) Add(stats []*endpointv3.ClusterStats) {
 }
 
 // add adds the report of a cluster. The store's mutex is held.
-func (r *Reporter) add(c *endpointv3.ClusterStats) {
+func (r *Reporter) add(c *endpointv3.ClusterStats, now time.Time) {
 	key := clusterKey{text(c.GetClusterName()), text(c.GetClusterServiceName())}
 	e := r.store.clusters[key]
 	if e == nil || r.clusters[e] == nil {
-		if len(r.clusters) >= maxReported {
+		if !r.client.enter(key) {
 			return
 		}
 		e = r.store.entry(key)
 		e.users++
-		r.clusters[e] = make(map[LocalityID]uint64)
+		r.clusters[e] = &reported{client: r.client, categories: make(map[string]struct{}), localities: make(map[LocalityID]*reportedLocality)}
 	}
+	own := r.clusters[e]
+	own.seen = now
 	if e.others == nil {
 		e.others = &others{drops: make(map[string]uint64), localities: make(map[LocalityID]*load), running: make(map[LocalityID]uint64)}
 	}
@@ -70,7 +72,7 @@ func (r *Reporter) add(c *endpointv3.ClusterStats) {
 	rest := c.GetTotalDroppedRequests()
 	for _, d := range c.GetDroppedRequests() {
 		category, n := text(d.GetCategory()), min(d.GetDroppedCount(), rest)
-		if _, known := o.drops[category]; known || len(o.drops) < maxCategories {
+		if _, known := o.drops[category]; own.category(category) && (known || len(o.drops) < maxCategories) {
 			o.drops[category] = plus(o.drops[category], n)
 			rest -= n
 		}
@@ -78,14 +80,16 @@ func (r *Reporter) add(c *endpointv3.ClusterStats) {
 	if rest > 0 {
 		o.drops[""] = plus(o.drops[""], rest)
 	}
-	running := r.clusters[e]
 	for _, l := range c.GetUpstreamLocalityStats() {
 		id := LocalityID{text(l.GetLocality().GetRegion()), text(l.GetLocality().GetZone()), text(l.GetLocality().GetSubZone())}
-		if _, known := running[id]; !known {
-			if len(running) >= maxLocalities || r.localities >= maxReportedLocalities {
+		mine := own.localities[id]
+		if mine == nil {
+			if len(own.localities) >= maxLocalities || r.localities >= maxReportedLocalities || !own.share(len(id.Region)+len(id.Zone)+len(id.SubZone)) {
 				continue
 			}
 			r.localities++
+			mine = new(reportedLocality)
+			own.localities[id] = mine
 		}
 		sum := o.localities[id]
 		if sum == nil {
@@ -93,10 +97,10 @@ func (r *Reporter) add(c *endpointv3.ClusterStats) {
 			o.localities[id] = sum
 		}
 		sum.merge(&load{issued: l.GetTotalIssuedRequests(), succeeded: l.GetTotalSuccessfulRequests(), failed: l.GetTotalErrorRequests()})
-		sum.metrics.addReport(l)
+		sum.metrics.addReport(l, func(name string) bool { return own.metric(mine, name) })
 		n := min(l.GetTotalRequestsInProgress(), maxRunning)
-		o.running[id] += n - running[id]
-		running[id] = n
+		o.running[id] += n - mine.running
+		mine.running = n
 	}
 }
 
@@ -105,15 +109,37 @@ func (r *Reporter) Close() {
 	s := r.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e, running := range r.clusters {
-		for id, n := range running {
-			if e.others.running[id] -= n; e.others.running[id] == 0 {
-				delete(e.others.running, id)
-			}
-		}
-		e.leave()
+	for e := range r.clusters {
+		r.leave(e)
 	}
 	r.clusters, r.closed = nil, true
+}
+
+// leave ends the use of a cluster: the calls in progress are gone. The store's mutex is held.
+func (r *Reporter) leave(e *clusterEntry) {
+	own := r.clusters[e]
+	for id, l := range own.localities {
+		if e.others.running[id] -= l.running; e.others.running[id] == 0 {
+			delete(e.others.running, id)
+		}
+	}
+	r.localities -= len(own.localities)
+	r.client.leave(e.clusterKey, own.shares, own.bytes)
+	delete(r.clusters, e)
+	e.leave()
+}
+
+// sweep forgets clusters without recent reports. The store's mutex is held.
+func (r *Reporter) sweep(now time.Time) {
+	if now.Sub(r.swept) < reportedSweep {
+		return
+	}
+	r.swept = now
+	for e, x := range r.clusters {
+		if now.Sub(x.seen) >= reportedAge {
+			r.leave(e)
+		}
+	}
 }
 
 // others is the load of a cluster that reporters have added and that was not sent yet. The store's mutex guards it.
@@ -167,8 +193,8 @@ func plus(a, b uint64) uint64 {
 // prefix of the names of metrics that come from named_metrics (gRFC A85).
 const namedPrefix = "named_metrics."
 
-// addReport adds the endpoint metrics of a report. Names without the prefix of gRFC A85 keep their form.
-func (t *tally) addReport(l *endpointv3.UpstreamLocalityStats) {
+// addReport adds the endpoint metrics of a report that count. Names without the prefix of gRFC A85 keep their form.
+func (t *tally) addReport(l *endpointv3.UpstreamLocalityStats, counts func(name string) bool) {
 	for _, x := range []struct {
 		sum *metric
 		of  *endpointv3.UnnamedEndpointLoadMetricStats
@@ -178,7 +204,7 @@ func (t *tally) addReport(l *endpointv3.UpstreamLocalityStats) {
 		}
 	}
 	for _, m := range l.GetLoadMetricStats() {
-		if !finite(m.GetTotalMetricValue()) {
+		if !finite(m.GetTotalMetricValue()) || !counts(m.GetMetricName()) {
 			continue
 		}
 		sum := metric{m.GetNumRequestsFinishedWithMetric(), m.GetTotalMetricValue()}

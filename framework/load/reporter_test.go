@@ -3,7 +3,9 @@ package load
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -182,5 +184,110 @@ func TestReporterLocalitiesOfAllClusters(t *testing.T) {
 	}
 	if n != maxReportedLocalities {
 		t.Errorf("%d localities are reported, want %d", n, maxReportedLocalities)
+	}
+}
+
+// All reporters of a client share its limits, and use no others'. A cluster of several reporters counts once. Clusters
+// without a report for an hour make room for others.
+func TestReportersOfAClientShareItsLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, evil := NewStore(nil), new(Client)
+		one, two := s.ReporterOf(evil), s.ReporterOf(evil)
+		numbers := func(from, to int) (list []*endpointv3.ClusterStats) {
+			for i := from; i < to; i++ {
+				list = append(list, &endpointv3.ClusterStats{ClusterName: fmt.Sprint(i), TotalDroppedRequests: 1})
+			}
+			return list
+		}
+		one.Add(numbers(0, maxReported))
+		two.Add(numbers(0, 10))
+		two.Add(numbers(maxReported, maxReported+10))
+		if d := s.Delta(everything, time.Now()); len(d.Stats) != maxReported {
+			t.Errorf("%d clusters of two reporters of a client, want %d", len(d.Stats), maxReported)
+		} else {
+			d.Commit()
+		}
+		good := s.ReporterOf(new(Client))
+		good.Add(numbers(maxReported, maxReported+10))
+		if d := s.Delta(everything, time.Now()); len(d.Stats) != 10 {
+			t.Errorf("%d clusters of another client, want 10", len(d.Stats))
+		} else {
+			d.Commit()
+		}
+		<-time.NewTimer(reportedAge).C
+		one.Add(numbers(maxReported+20, maxReported+30))
+		if d := s.Delta(everything, time.Now()); len(d.Stats) != 10 {
+			t.Errorf("%d clusters an hour later, want 10 new ones", len(d.Stats))
+		}
+		one.Close()
+		two.Close()
+		if len(evil.names) != 0 || evil.bytes != 0 || evil.shares != 0 {
+			t.Errorf("a client without reporters has %d names of %d bytes, and %d shares", len(evil.names), evil.bytes, evil.shares)
+		}
+	})
+}
+
+// The lengths of the names of a client, and its clusters and localities in all reporters, have limits.
+func TestBoundsOfAClient(t *testing.T) {
+	c := new(Client)
+	long := func(i int) clusterKey { return clusterKey{fmt.Sprint(i), strings.Repeat("x", 1<<20)} }
+	n := 0
+	for n < 100 && c.enter(long(n)) {
+		n++
+	}
+	if n != 15 {
+		t.Errorf("%d names of a MiB, want 15: the numbers have lengths, too", n)
+	}
+	c.shares = maxShares - 1
+	if !c.share(1000) || c.share(1) || c.enter(clusterKey{"a", ""}) {
+		t.Error("a client has more or less than its shares")
+	}
+	c.shares = 100
+	if c.share(1<<20) || !c.share(1000) {
+		t.Error("a client has more or fewer bytes of names than it may")
+	}
+	c.leave(long(0), 2, 2000)
+	if !c.enter(clusterKey{"a", ""}) {
+		t.Error("a client cannot use what it has released")
+	}
+}
+
+// The names of categories, localities and metrics count against their client, too, whose calls still count.
+func TestNamesOfAClientHaveALimit(t *testing.T) {
+	s, c := NewStore(nil), new(Client)
+	r := s.ReporterOf(c)
+	for i := range 40 {
+		name := fmt.Sprint(i, strings.Repeat("x", 1<<20))
+		r.Add([]*endpointv3.ClusterStats{{
+			ClusterName: "c", TotalDroppedRequests: 1, DroppedRequests: []*endpointv3.ClusterStats_DroppedRequests{{Category: name, DroppedCount: 1}},
+			UpstreamLocalityStats: []*endpointv3.UpstreamLocalityStats{
+				{TotalIssuedRequests: 1, LoadMetricStats: []*endpointv3.EndpointLoadMetricStats{{MetricName: name, NumRequestsFinishedWithMetric: 1}}},
+				{Locality: &corev3.Locality{Zone: name}, TotalIssuedRequests: 1},
+			},
+		}})
+	}
+	stats := s.Delta(everything, time.Now()).Stats
+	if len(stats) != 1 {
+		t.Fatalf("%d clusters are reported, want one", len(stats))
+	}
+	size, calls := 0, uint64(0)
+	for _, d := range stats[0].GetDroppedRequests() {
+		size += len(d.GetCategory())
+	}
+	for _, l := range stats[0].GetUpstreamLocalityStats() {
+		size += len(l.GetLocality().GetZone())
+		if l.GetLocality().GetZone() == "" {
+			calls = l.GetTotalIssuedRequests()
+		}
+		for _, m := range l.GetLoadMetricStats() {
+			size += len(m.GetMetricName())
+		}
+	}
+	if size > maxReportedBytes || size < maxReportedBytes/2 || calls != 40 || stats[0].GetTotalDroppedRequests() != 40 {
+		t.Errorf("a client has names of %d bytes, want at most %d; %d calls and %d drops, want 40 of each", size, maxReportedBytes, calls, stats[0].GetTotalDroppedRequests())
+	}
+	r.Close()
+	if c.shares != 0 || c.bytes != 0 {
+		t.Errorf("a client without reporters has %d shares and %d bytes", c.shares, c.bytes)
 	}
 }
