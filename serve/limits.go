@@ -34,8 +34,9 @@ type Limits struct {
 	InitialVersions, InitialBytes int
 
 	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.
-	// ClientBytes is the sum of the lengths of all names of a client, of the memory of its initial versions, and of the bytes
-	// of the nodes of its load reports. Default 256 MiB.
+
+	// ClientBytes is the memory of the names, subscriptions, initial versions and nodes of all streams of a client. A name
+	// costs its length and 320 bytes, a member of a subscribed collection 64 bytes. Default 256 MiB.
 	ClientBytes int
 
 	// ResponseBytes is the size from which the server divides responses of the delta protocol. A

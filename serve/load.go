@@ -20,6 +20,7 @@ type LoadReport struct {
 	Node     *corev3.Node // of the stream's first report; nil if the client sends none
 	Identity Identity
 	Address  string // of the network
+	Client   string // identifies the client to which [Limits] apply: an identity, an address, or a network of IPv6
 	Clusters []*endpointv3.ClusterStats
 	// Stream is the same for all reports of a stream, and ends with it.
 	Stream context.Context //nolint:containedctx // identifies the stream

@@ -2,10 +2,23 @@ package adsserver
 
 import "sync"
 
+// Memory in bytes that the budget of a client has besides the lengths of its names. A test measures each.
+const (
+	subCost        = 64  // a subscription to a name, or by a collection to one of its members
+	entryCost      = 256 // a name, once for all of its subscriptions
+	collectionCost = 576 // a subscription to a collection
+	refusedCost    = 80  // a subscription without permission
+	typeCost       = 640 // a type of a stream
+)
+
+// NameCost is the memory in bytes of a name that one stream subscribes to, besides its length.
+const NameCost = subCost + entryCost
+
 // A Budget bounds the names and other memory of all streams of one client, of one or more cores. It is safe for
 // concurrent use.
 type Budget struct {
-	// Names and Bytes are the limits. Set them before the first use.
+	// Names and Bytes are the limits. Set them before the first use. Bytes bounds the memory: of the names, the
+	// subscriptions, and the claims.
 	Names, Bytes int
 
 	mu           sync.Mutex
@@ -54,6 +67,34 @@ func (st *Stream) count(n int, name string) {
 	st.nameBytes += n * len(name)
 }
 
+// pay has the stream of a subscription pay for the name.
+func (s *substream) pay(p *sub) {
+	p.flags |= pays
+	s.stream.cost += entryCost
+}
+
+// payers is the number of streams among which a stream that pays for a name looks for another one. All others may
+// subscribe by a collection, whose members the client does not choose.
+const payers = 16
+
+// stopPaying ends that a subscription pays for its name. It has just ended. Another stream pays if one subscribes to it.
+func (s *substream) stopPaying(p *sub) {
+	if !p.flags.has(pays) {
+		return
+	}
+	p.flags &^= pays
+	s.stream.cost -= entryCost
+	e := p.entry
+	for i := len(e.users) - 1; i >= max(0, len(e.users)-payers) && e.explicit > 0; i-- {
+		other := e.users[i]
+		if q := other.find(e); other != s && q != nil && q.flags.has(byName) {
+			other.pay(q)
+			other.stream.budget.update(other.stream)
+			return
+		}
+	}
+}
+
 // charge adds the new names of a stream to the budget of its client.
 func (st *Stream) charge() error {
 	if b := st.budget; b != nil && b.update(st) {
@@ -62,9 +103,9 @@ func (st *Stream) charge() error {
 	return nil
 }
 
-// update follows the names and claims of a stream. It reports whether they have changed.
+// update follows the names, the claims and the memory of a stream. It reports whether they have changed.
 func (b *Budget) update(st *Stream) bool {
-	size := st.nameBytes + st.claimed
+	size := st.nameBytes + st.claimed + st.cost
 	if b == nil || st.names == st.charged && size == st.chargedSize {
 		return false
 	}
@@ -84,13 +125,13 @@ func (b *Budget) check() error {
 	case b.names > b.Names:
 		return &LimitError{Limit: "names", Of: "client", Value: b.names, Max: b.Names, Option: "Limits.ClientNames"}
 	case b.bytes > b.Bytes:
-		return &LimitError{Limit: "bytes of names, initial versions and nodes", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
+		return &LimitError{Limit: "memory of names, initial versions and nodes", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
 	}
 	return nil
 }
 
 // release removes the names of a stream that has ended.
 func (b *Budget) release(st *Stream) {
-	st.names, st.nameBytes, st.claimed = 0, 0, 0
+	st.names, st.nameBytes, st.claimed, st.cost = 0, 0, 0, 0
 	b.update(st)
 }

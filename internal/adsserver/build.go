@@ -167,6 +167,9 @@ func (s *substream) respond(batch []*content) [][]byte {
 	pieces, kept, j := s.kind.shared.encode(s.kind, s.stream.delta, batch)
 	s.stream.joint = j
 	clear(batch)
+	if late := func(x *content) bool { return x.late }; slices.ContainsFunc(kept, late) {
+		kept = slices.DeleteFunc(slices.Clone(kept), late) // the client rejects no resource by them
+	}
 	return s.finish(pieces, kept)
 }
 
@@ -221,7 +224,7 @@ func (h *shared) encode(k *kind, delta bool, batch []*content) (pieces [][]byte,
 		return append(make([][]byte, 0, 2), batch[0].field(k, delta)), slices.Clone(batch), nil
 	}
 	digest := digestOf(batch, delta)
-	if j := h.joints[digest]; j != nil && slices.Equal(j.batch, batch) {
+	if j := h.joints[digest]; j != nil && slices.EqualFunc(j.batch, batch, func(x, y *content) bool { return x.stamp == y.stamp }) {
 		return make([][]byte, 1, 2), j.batch, j
 	}
 	if _, again := h.seen[digest]; again {

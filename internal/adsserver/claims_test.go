@@ -34,11 +34,11 @@ func TestLimitsOfInitialVersions(t *testing.T) {
 		"number":        {Limits{InitialVersions: 1}, memory, "Limits.InitialVersions", 2},
 		"text":          {Limits{NameBytes: 89}, memory, "Limits.NameBytes", 90},
 		"memory":        {Limits{InitialBytes: memory - 1}, memory, "Limits.InitialBytes", memory},
-		"client":        {Limits{}, memory - 1, "Limits.ClientBytes", memory},
+		"client":        {Limits{}, memory - 1, "Limits.ClientBytes", typeCost + memory},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, c := newCore(t, Config{Limits: test.limits})
-			b := &Budget{Names: 10, Bytes: test.budget}
+			b := &Budget{Names: 10, Bytes: typeCost + test.budget}
 			st, err := c.OpenStream(StreamOptions{Delta: true, Budget: b})
 			if err != nil {
 				t.Fatal(err)
@@ -50,13 +50,13 @@ func TestLimitsOfInitialVersions(t *testing.T) {
 			if test.option == "" && err != nil || test.option != "" && (!errors.As(err, &limit) || limit.Option != test.option || limit.Value != test.value) {
 				t.Errorf("%s: the request returns %v, want the limit %q and the value %d", name, err, test.option, test.value)
 			}
-			if want := map[bool]int{true: memory}[err == nil]; b.bytes != want {
+			if want := map[bool]int{true: typeCost + memory}[err == nil]; b.bytes != want {
 				t.Errorf("%s: the client is charged with %d bytes, want %d", name, b.bytes, want)
 			}
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
 			_, _ = st.Next(ended) // compares the versions, and there is no response
-			if b.bytes != 0 {
+			if want := map[bool]int{true: typeCost}[err == nil]; b.bytes != want {
 				t.Errorf("%s: the client is charged with %d bytes for versions that were compared", name, b.bytes)
 			}
 		})
@@ -70,7 +70,7 @@ func TestInitialVersionsAreChargedWhileASourceIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	b := &Budget{Names: 100, Bytes: 10_000}
+	b := &Budget{Names: 100, Bytes: 12_000}
 	open := func() *Stream {
 		st, err := c.OpenStream(StreamOptions{Delta: true, Budget: b})
 		if err != nil {

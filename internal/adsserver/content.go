@@ -24,6 +24,7 @@ type content struct {
 	expires time.Time
 	ttl     time.Duration
 	err     *rpcstatus.Status
+	late    bool      // err is that of a failure
 	batch   uint64    // the last batch of the core that has it
 	due     int64     // time of the next event in timers, in ns since 1970
 	beat    time.Time // of the next heartbeat; only a heartbeat moves it

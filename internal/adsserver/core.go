@@ -36,6 +36,7 @@ type Core struct {
 	batch   []*content    // of the response that is built
 	batches uint64        // so far
 	taken   []*entry      // see substream.take
+	adds    []sub         // an empty list for the next stream that subscribes
 	part    int           // see defaultPart; tests have other parts
 	between func()        // called between two parts, for tests
 	changed chan struct{} // closed and replaced when the state of a feed changes

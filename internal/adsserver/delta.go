@@ -25,7 +25,7 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 		if !s.refuse(name, nil) {
 			s.subscribe(name, resend)
 		}
-	}, s.merge)
+	}, s.merged(len(r.unsubscribe) == 0))
 	if err == nil {
 		err = s.joinMembers()
 	}
@@ -42,7 +42,7 @@ func (s *substream) deltaUnsubscribe(names [][]byte) error {
 	err := s.stream.inParts(names, func(name string) {
 		s.forgive(name)
 		s.unsubscribe(name)
-	}, s.subs.compact)
+	}, func() error { s.subs.compact(); return nil })
 	if err == nil {
 		err = s.leaveLists(s.stream.pause)
 	}
@@ -111,7 +111,7 @@ func (s *substream) changes() (batch []*content) {
 			s.dirty = slices.Insert(s.dirty, 0, list[i:]...)
 			break
 		}
-		if x != e.failure { // which says nothing about the resource
+		if !x.late { // an error says nothing about the resource
 			s.claims.settle(x.name) // not before: a resource that waits for the next response may be removed first
 		}
 		s.has(p, x)
@@ -161,7 +161,7 @@ func (s *substream) removals(wait bool) (names []string, more bool) {
 	ended := false
 	for _, e := range list {
 		p := s.find(e)
-		if p == nil || p.shows() != nil {
+		if p == nil || p.shown() {
 			continue
 		}
 		if wait && hasResource(p.stamp) && !p.flags.has(resend) {

@@ -1,7 +1,6 @@
 package adsserver
 
 import (
-	"container/list"
 	"slices"
 	"strings"
 
@@ -27,16 +26,16 @@ type entry struct {
 	id         uint64 // later entries have greater ids
 	feed       *feed  // nil: no source has it
 	collection *collection
-	place      int           // in the members of its collection
-	content    *content      // nil: there is no resource
-	kept       *keptContent  // nil: no client needs an earlier content
-	asked      *list.Element // in the queue of unanswered; nil: it is not there
-	failure    *content      // the error of a name that its source has not answered in time; nil: there is none
-	was        string        // name of the last content, if the entry is an alias
-	known      bool          // the source has reported everything about the name
-	explicit   int           // streams that subscribe to the name itself
-	aliases    int           // entries for aliases of the resource
-	users      []*substream  // each once
+	content    *content     // nil: there is no resource
+	kept       *keptContent // nil: no client needs an earlier content
+	asked      *question    // in the queue of unanswered; nil: it is not there
+	failure    *failure     // the error of a name that its source has not answered in time; nil: there is none
+	was        string       // name of the last content, if the entry is an alias
+	place      uint32       // in the members of its collection
+	explicit   uint32       // streams that subscribe to the name itself
+	aliases    uint32       // entries for aliases of the resource
+	known      bool         // the source has reported everything about the name
+	users      []*substream // each once
 }
 
 // A collection is the directory of an entry: a glob or the wildcard. It exists as long as it has
@@ -49,17 +48,19 @@ type collection struct {
 	streams  map[*substream]*listSub
 	leaving  []*substream // have unsubscribed, and may still have members
 	complete bool
-	asked    *list.Element // as of an entry
+	asked    *question // as of an entry
 }
 
 // addUser adds a substream, and returns its place.
 func (e *entry) addUser(s *substream) uint32 {
 	e.users = append(e.users, s)
+	s.stream.cost += subCost
 	return uint32(len(e.users) - 1) //nolint:gosec // fewer than 2^32 streams
 }
 
 // removeUser removes the substream of a subscription. Another one takes its place.
 func (e *entry) removeUser(p *sub) {
+	e.users[p.place].stream.cost -= subCost
 	last := len(e.users) - 1
 	if moved := e.users[last]; int(p.place) != last {
 		e.users[p.place] = moved
@@ -140,7 +141,7 @@ func (c *Core) entryOf(k *kind, name string) *entry {
 	e.known = e.feed == nil
 	k.entries[name] = e
 	e.collection = c.collectionOf(k, collectionName(name), e.feed)
-	e.place = len(e.collection.members)
+	e.place = uint32(len(e.collection.members)) //nolint:gosec // fewer than 2^32 names
 	e.collection.members = append(e.collection.members, e)
 	return e
 }

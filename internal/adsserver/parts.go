@@ -23,9 +23,9 @@ func (st *Stream) pause() error {
 	return st.err
 }
 
-// inParts calls f with each name, and after with each part of them. It returns the reason if the stream has ended
-// meanwhile.
-func (st *Stream) inParts(names [][]byte, f func(name string), after func()) error {
+// inParts calls f with each name, and after with each part of them. It returns the error of after, or the reason if the stream
+// has ended meanwhile.
+func (st *Stream) inParts(names [][]byte, f func(name string), after func() error) error {
 	for len(names) > 0 {
 		n := min(st.core.part, len(names))
 		for _, name := range names[:n] {
@@ -33,7 +33,9 @@ func (st *Stream) inParts(names [][]byte, f func(name string), after func()) err
 				return st.err
 			}
 		}
-		after()
+		if err := after(); err != nil {
+			return err
+		}
 		if names = names[n:]; len(names) > 0 {
 			if err := st.pause(); err != nil {
 				return err
@@ -111,6 +113,7 @@ func (s *substream) dropList(l *listSub) {
 	s.lists[last] = nil
 	s.lists = s.lists[:last]
 	s.stream.count(-1, l.list.name)
+	s.stream.cost -= collectionCost
 	s.stream.collections--
 	if l.waits {
 		s.known(l.list.feed)

@@ -31,7 +31,7 @@ func (s *substream) refuse(name string, earlier map[string]refusalState) bool {
 	}
 	before := s.refused[name]
 	if before == 0 || before == pardoned {
-		s.stream.count(1, name)
+		s.countRefused(1, name)
 	}
 	if s.refused == nil {
 		s.refused = make(map[string]refusalState)
@@ -53,12 +53,18 @@ func (s *substream) refuse(name string, earlier map[string]refusalState) bool {
 	return true
 }
 
+// countRefused adds or removes a name without permission.
+func (s *substream) countRefused(n int, name string) {
+	s.stream.count(n, name)
+	s.stream.cost += n * refusedCost
+}
+
 // takeRefused removes and returns all refusals.
 func (s *substream) takeRefused() map[string]refusalState {
 	refused := s.refused
 	for name, state := range refused {
 		if state != pardoned {
-			s.stream.count(-1, name)
+			s.countRefused(-1, name)
 		}
 	}
 	s.refused, s.untold, s.pardons = nil, nil, 0
@@ -73,10 +79,10 @@ func (s *substream) forgive(name string) {
 	name = canonical(name)
 	switch s.refused[name] {
 	case told:
-		s.stream.count(-1, name)
+		s.countRefused(-1, name)
 		delete(s.refused, name)
 	case untold:
-		s.stream.count(-1, name)
+		s.countRefused(-1, name)
 		s.refused[name] = pardoned
 		s.pardons++
 		if s.pardons > len(s.untold)/2 { // a client that does not read must not make it grow

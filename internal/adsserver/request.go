@@ -237,7 +237,9 @@ func (s *substream) reject(r *request) (source.Rejection, *feed) {
 	s.rejected++
 	s.kind.counts.Rejections++
 	s.nacked = max(s.nacked, n)
+	s.stream.cost -= len(s.reason)
 	s.reason = strings.ToValidUTF8(string(r.reason[:min(len(r.reason), maxReason)]), "\uFFFD")
+	s.stream.cost += len(s.reason)
 	report := source.Rejection{Type: s.kind.url, Text: s.reason, Node: s.stream.node}
 	from := s.stream.core.feed
 	if n == s.nonce {

@@ -36,7 +36,7 @@ func (s *substream) sotwRequest(r *request, repeated bool) error {
 		if !s.refuse(name, refused) {
 			s.named(name)
 		}
-	}, s.merge)
+	}, s.merged(len(before) == 0))
 	if err == nil {
 		err = s.joinMembers()
 	}
@@ -67,7 +67,7 @@ func (s *substream) repeat() error {
 	}
 	s.repeated = s.sent + 1
 	return s.eachPart(func(p *sub) {
-		if p.shows() != nil {
+		if p.shown() {
 			p.flags |= resend
 			s.note(p.entry)
 		}
@@ -169,7 +169,7 @@ func (s *substream) checkNames(names [][]byte) error {
 	return nil
 }
 
-// checkCount checks the number of subscriptions of the stream and of its client.
+// checkCount checks the subscriptions of the stream.
 func (s *substream) checkCount() error {
 	st, limits := s.stream, &s.stream.core.config.Limits
 	switch {
@@ -180,7 +180,7 @@ func (s *substream) checkCount() error {
 	case st.nameBytes > limits.TotalBytes:
 		return &LimitError{Limit: "bytes of all names", Value: st.nameBytes, Max: limits.TotalBytes, Option: "Limits.TotalBytes"}
 	}
-	return st.charge()
+	return nil
 }
 
 // whole returns the batch of a response with all subscribed resources of a complete type. It

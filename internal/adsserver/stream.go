@@ -47,6 +47,7 @@ type Stream struct {
 	names, nameBytes     int // subscriptions, and the bytes of their names
 	collections          int // subscriptions to collections
 	claimed              int // bytes of claims
+	cost                 int // bytes of other memory
 	charged, chargedSize int // the part that the budget has
 }
 
@@ -234,6 +235,9 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		err = s.sotwRequest(r, repeated)
 	}
 	if err == nil {
+		err = st.charge()
+	}
+	if err == nil {
 		err = st.outdated()
 	}
 	if first && !st.delta {
@@ -269,6 +273,7 @@ func (st *Stream) kindOf(url []byte) (s *substream, first bool, err error) {
 	k := st.core.kindOf(t)
 	k.users++
 	s = &substream{stream: st, kind: k}
+	st.cost += typeCost
 	i := len(st.kinds)
 	for i > 0 && st.kinds[i-1].kind.rank > k.rank {
 		i--
@@ -294,6 +299,11 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		case st.behind.waits():
 			again = st.behind.next()
 		default:
+			if err = st.charge(); err != nil { // members have joined since the last request
+				st.end(err)
+				c.wake()
+				break
+			}
 			pieces = st.build()
 			if pieces == nil {
 				again = st.departed()

@@ -63,6 +63,7 @@ const (
 	absent                   // the client was told that it does not exist
 	named                    // mark of sotwRequest
 	late                     // began after the client had unsubscribed from something; see claims
+	pays                     // counted in the memory of its client: the name
 )
 
 func (f flags) has(g flags) bool { return f&g != 0 }
@@ -159,6 +160,9 @@ func (s *substream) tidy() {
 
 // add subscribes to an entry when merge is called.
 func (s *substream) add(e *entry, f flags) {
+	if c := s.stream.core; s.adds == nil {
+		s.adds, c.adds = c.adds, nil
+	}
 	s.adds = append(s.adds, sub{id: e.id, entry: e, flags: f})
 }
 
@@ -193,7 +197,22 @@ func (s *substream) merge() {
 		s.inherit(p)
 		s.extend(p, a.flags)
 	}
+	if clear(s.adds); cap(s.adds) <= spare {
+		s.stream.core.adds = s.adds[:0]
+	}
 	s.adds = nil
+}
+
+// merged returns a function that merges a part of a request. If the request ends no subscriptions, it also checks the budget
+// of the client, so that a large request exceeds it by a part.
+func (s *substream) merged(grows bool) func() error {
+	return func() error {
+		s.merge()
+		if grows {
+			return s.stream.charge()
+		}
+		return nil
+	}
 }
 
 // extend adds reasons to a subscription.
@@ -204,9 +223,10 @@ func (s *substream) extend(p *sub, f flags) {
 		e.explicit++
 		if e.explicit == 1 {
 			e.feed.want(s.kind, e.name, add)
+			s.pay(p)
 		}
 		if !e.known && e.asked == nil && e.failure == nil {
-			e.asked = s.stream.core.ask(&question{kind: s.kind, entry: e})
+			e.asked = s.stream.core.ask(&question{entry: e})
 		}
 		if !e.known && (e.failure == nil || !s.replaces() || s.patient()) {
 			p.flags |= waits
@@ -218,7 +238,7 @@ func (s *substream) extend(p *sub, f flags) {
 		}
 	}
 	p.flags |= f
-	if p.shows() != nil || e.known {
+	if p.shown() || e.known {
 		s.note(e)
 	}
 }
@@ -287,11 +307,12 @@ func (s *substream) subscribe(name string, f flags) *entry {
 		l.feed.want(k, name, add)
 	}
 	if !l.complete && l.asked == nil && name != source.Wildcard { // a response without it would say that nothing exists
-		l.asked = c.ask(&question{kind: k, list: l})
+		l.asked = c.ask(&question{list: l})
 	}
 	p := &listSub{list: l, place: len(s.lists), waits: !l.complete, named: f.has(named), late: s.claims != nil && s.claims.disclaims}
 	l.streams[s] = p
 	s.stream.count(1, name)
+	s.stream.cost += collectionCost
 	s.stream.collections++
 	s.lists = append(s.lists, p)
 	if !l.complete {
@@ -403,6 +424,7 @@ func (s *substream) dropName(p *sub) {
 		s.known(e.feed)
 	}
 	p.flags &^= byName | waits | absent
+	s.stopPaying(p)
 	s.owe(p)
 	covered := p.flags.has(member) || p.stamp != 0 && s.subscribesTo(e.collection.name)
 	if covered && (e.content != nil || p.stamp != 0) { // the client gets its state, or its removal
@@ -444,6 +466,7 @@ func (s *substream) leave() {
 		s.leaving = append(s.leaving, l.list)
 	}
 	s.stream.collections -= len(s.lists)
+	s.stream.cost -= len(s.lists) * collectionCost
 	s.lists = nil
 	breathe := func() error { s.stream.core.breathe(); return nil }
 	_ = s.eachPart(func(p *sub) { // breathe returns no error
@@ -453,6 +476,7 @@ func (s *substream) leave() {
 			if e.explicit == 0 {
 				s.stream.core.abandon(s.kind, e)
 			}
+			s.stopPaying(p)
 		}
 		s.drop(p)
 	}, breathe)

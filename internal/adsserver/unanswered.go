@@ -1,32 +1,58 @@
 package adsserver
 
 import (
-	"container/list"
 	"fmt"
 	"time"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
+
+	"github.com/xdsforge/xdsforge/framework/source"
 )
 
 // unanswered has the names and collections that no source has answered yet, in the order of their interests. After
 // Config.AnswerTimeout, a name gets an error (xRFC TP3), and neither holds back the resources of others in state of
 // the world any longer.
 type unanswered struct {
-	queue list.List // of *question
-	timer *time.Timer
+	first, last *question
+	timer       *time.Timer
+	errs        map[source.StateKind]*rpcstatus.Status // of failures
 }
 
-// A question is a name or a collection that a source has not answered.
+// A question is a name or a collection that a source has not answered. It is an element of the queue.
 type question struct {
-	kind  *kind
-	entry *entry      // nil: list
-	list  *collection // nil: entry
-	at    time.Time
+	entry          *entry      // nil: list
+	list           *collection // nil: entry
+	at             time.Time
+	previous, next *question
+}
+
+// add appends a question.
+func (u *unanswered) add(q *question) {
+	if q.previous = u.last; u.last == nil {
+		u.first = q
+	} else {
+		u.last.next = q
+	}
+	u.last = q
+}
+
+// remove removes a question.
+func (u *unanswered) remove(q *question) {
+	if q.previous == nil {
+		u.first = q.next
+	} else {
+		q.previous.next = q.next
+	}
+	if q.next == nil {
+		u.last = q.previous
+	} else {
+		q.next.previous = q.previous
+	}
 }
 
 // ask notes the question for an entry or a collection.
-func (c *Core) ask(q *question) *list.Element {
+func (c *Core) ask(q *question) *question {
 	if c.config.AnswerTimeout <= 0 {
 		return nil
 	}
@@ -34,10 +60,11 @@ func (c *Core) ask(q *question) *list.Element {
 	u := &c.unanswered
 	if u.timer == nil {
 		u.timer = time.AfterFunc(c.config.AnswerTimeout, c.giveUp)
-	} else if u.queue.Len() == 0 {
+	} else if u.first == nil {
 		u.timer.Reset(c.config.AnswerTimeout)
 	}
-	return u.queue.PushBack(q)
+	u.add(q)
+	return q
 }
 
 // answered ends the question of an entry, and its error.
@@ -47,9 +74,9 @@ func (c *Core) answered(e *entry) {
 }
 
 // drop ends a question, if there is one.
-func (c *Core) drop(asked **list.Element) {
+func (c *Core) drop(asked **question) {
 	if *asked != nil {
-		c.unanswered.queue.Remove(*asked)
+		c.unanswered.remove(*asked)
 		*asked = nil
 	}
 }
@@ -65,8 +92,7 @@ func (c *Core) giveUp() {
 	c.mu.Lock()
 	u := &c.unanswered
 	n := 0
-	for front := u.queue.Front(); front != nil && !c.closed; front = u.queue.Front() {
-		q := front.Value.(*question)
+	for q := u.first; q != nil && !c.closed; q = u.first {
 		if left := c.config.AnswerTimeout - time.Since(q.at); left > 0 {
 			u.timer.Reset(left)
 			break
@@ -96,9 +122,7 @@ func (c *Core) fail(e *entry) {
 	c.drop(&e.asked)
 	if e.content == nil {
 		c.stamps++
-		e.failure = &content{stamp: c.stamps | errorStamp, name: e.name, err: &rpcstatus.Status{
-			Code: int32(codes.Unavailable), Message: fmt.Sprintf("the source of the resource has not answered for %v; it is %v", c.config.AnswerTimeout, e.feed.state.Kind),
-		}}
+		e.failure = &failure{stamp: c.stamps | errorStamp, err: c.lateError(e.feed.state.Kind)}
 	}
 	for _, s := range e.users {
 		if p := s.find(e); p.flags.has(waits) {
@@ -110,6 +134,26 @@ func (c *Core) fail(e *entry) {
 		}
 		s.note(e)
 	}
+}
+
+// A failure is the error of a name that its source has not answered in time.
+type failure struct {
+	stamp uint64
+	err   *rpcstatus.Status // shared
+}
+
+// lateError returns the status of names whose source is in a state.
+func (c *Core) lateError(k source.StateKind) *rpcstatus.Status {
+	u := &c.unanswered
+	if u.errs == nil {
+		u.errs = make(map[source.StateKind]*rpcstatus.Status)
+	}
+	if u.errs[k] == nil {
+		u.errs[k] = &rpcstatus.Status{
+			Code: int32(codes.Unavailable), Message: fmt.Sprintf("the source of the resource has not answered for %v; it is %v", c.config.AnswerTimeout, k),
+		}
+	}
+	return u.errs[k]
 }
 
 // proceed has a state-of-the-world response wait no longer for a subscription without an answer. In the delta
@@ -129,10 +173,17 @@ func (s *substream) proceed(waits *bool, f *feed) {
 // delete it, so the first response waits until the sources have answered all names.
 func (s *substream) patient() bool { return s.returning && s.sent == 0 }
 
-// shows returns the content of a subscription, or the error in its place, or nil.
+// shows returns the content of a subscription, or the error in its place, or nil. The content of an error exists only
+// for one response, because a client can cause many.
 func (p *sub) shows() *content {
-	if e := p.entry; e.content != nil || !p.flags.has(byName) {
-		return e.content
+	e := p.entry
+	if e.content == nil && p.shown() {
+		return &content{stamp: e.failure.stamp, name: e.name, err: e.failure.err, late: true}
 	}
-	return p.entry.failure
+	return e.content
+}
+
+// shown reports whether a subscription has a content, or an error in its place.
+func (p *sub) shown() bool {
+	return p.entry.content != nil || p.flags.has(byName) && p.entry.failure != nil
 }

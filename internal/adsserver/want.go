@@ -11,6 +11,9 @@ const (
 	renew // dropped, and added again
 )
 
+// spare is the number of elements up to which a map or list of one event is kept for the next one.
+const spare = 1024
+
 // want adds or drops an interest at the end of the event.
 func (f *feed) want(k *kind, name string, w wish) {
 	if f == nil {
@@ -38,7 +41,7 @@ func (c *Core) flush() {
 		if len(f.wants) == 0 {
 			continue
 		}
-		var adds, drops []source.Interest
+		adds, drops := make([]source.Interest, 0, len(f.wants)), make([]source.Interest, 0, len(f.wants))
 		for i, w := range f.wants {
 			if w != drop {
 				adds = append(adds, i)
@@ -47,7 +50,10 @@ func (c *Core) flush() {
 				drops = append(drops, i)
 			}
 		}
-		f.wants = nil
+		if len(f.wants) > spare {
+			f.wants = nil
+		}
+		clear(f.wants)
 		f.session.Want(adds, drops)
 	}
 }
