@@ -18,6 +18,8 @@ import (
 // An attacker is the process of an attack. The parent calls its exported methods.
 type attacker struct {
 	Target
+	ends  string     // as of the attack
+	ended chan error // the first end of a stream
 	wire  atomic.Int64
 	ready chan error    // the attack is prepared
 	start chan struct{} // the attack may begin
@@ -47,16 +49,16 @@ func serveAttacker() error {
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness); err != nil {
 		return err
 	}
-	return process.Serve(&attacker{ready: make(chan error, 1), start: make(chan struct{}), done: make(chan error, 1)})
+	return process.Serve(&attacker{ended: make(chan error, 1), ready: make(chan error, 1), start: make(chan struct{}), done: make(chan error, 1)})
 }
 
 // Prepare encodes the messages of the attack.
 func (a *attacker) Prepare(t Target, _ *struct{}) error {
-	a.Target = t
 	x, err := find(t.Attack)
 	if err != nil {
 		return err
 	}
+	a.Target, a.ends = t, x.ends
 	go func() {
 		err := x.run(a)
 		select {
@@ -131,7 +133,7 @@ const (
 type call struct {
 	grpc.ClientStream
 	attacker *attacker
-	ended    chan error
+	ended    chan<- error
 	reading  sync.Once
 }
 
@@ -146,7 +148,7 @@ func (a *attacker) open(method string, opts ...grpc.DialOption) (*call, error) {
 
 func (a *attacker) openOn(cc *grpc.ClientConn, method string) (*call, error) {
 	s, err := cc.NewStream(context.Background(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
-	return &call{ClientStream: s, attacker: a, ended: make(chan error, 1)}, err
+	return &call{ClientStream: s, attacker: a, ended: a.ended}, err
 }
 
 // send sends a message. That the stream has ended is no error here.
@@ -162,7 +164,10 @@ func (c *call) read() {
 			for {
 				var b []byte
 				if err := c.RecvMsg(&b); err != nil {
-					c.ended <- err
+					select {
+					case c.ended <- err:
+					default: // another stream has ended before
+					}
 					return
 				}
 			}
@@ -177,13 +182,19 @@ func (c *call) response() ([]byte, error) {
 	return b, err
 }
 
-// settle waits until the stream has ended, or for a time, and notes the verdict.
+// patience is the time for an end that must come. The server handles the requests of one client in turn.
+const patience = 45 * time.Second
+
+// settle waits until a stream has ended, or for a time if none must, and notes the verdict.
 func (c *call) settle(d time.Duration) error {
 	c.read()
+	if c.attacker.ends != "" {
+		d = patience
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case err := <-c.ended:
+	case err := <-c.attacker.ended:
 		c.attacker.judge(fmt.Sprint(err))
 	case <-t.C:
 	}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
@@ -21,8 +22,15 @@ const (
 	localityRegion, droppedCategory, droppedRequests = 1, 1, 2
 )
 
-// loadMemory is the limit of the totals of a client.
-const loadMemory = 16 << 20
+// The parts of the budget of a client that load reports can use. One report of a client is decoded at a time. Tests measure the
+// memory of each element, cluster and locality.
+const (
+	element = 512                                // of a decoded report
+	report  = 2*request + 100_000*element        // its texts, encoded and decoded, and Limits.LoadElements
+	totals  = 16<<20 + 10_000*adsserver.NameCost // Limits.TotalBytes, and Limits.LoadClusters
+	load    = totals + report + request          // and the next report, which gRPC receives meanwhile
+	relayed = 16<<20 + 10_000*1280 + 100_000*640 // names, clusters and localities of a stream of a relay
+)
 
 // loadAttacks are attacks by load reports, to a server and to a relay that passes them on.
 func loadAttacks() (list []attack) {
@@ -47,7 +55,10 @@ func number(field protowire.Number, n uint64) []byte {
 }
 
 func loadAttacksOf(kind string, s scene) []attack {
-	const budget = loadMemory + 2*request
+	budget := int64(load)
+	if s.relayed {
+		budget += relayed
+	}
 	filled := func(element func(i int) []byte) func() [][]byte {
 		return func() [][]byte { return [][]byte{reportOf("c", wire.Fill(wire.Usual-1<<10, element))} }
 	}
@@ -91,7 +102,7 @@ func loadAttacksOf(kind string, s scene) []attack {
 			m := reportOf("c", wire.Field(statsLocalities, number(localityIssued, math.MaxUint64)), number(statsTotal, math.MaxUint64))
 			return turns(100, m)
 		}),
-		sends(kind+": a node of 4 MiB", s, budget, "", reports, func() [][]byte {
+		sends(kind+": a node of 4 MiB", s, budget, "Limits.NodeBytes", reports, func() [][]byte {
 			return [][]byte{join(wire.Field(loadNode, wire.Text(1, text())), reportOf("c"))}
 		}),
 		sends(kind+": 5,000 clusters of unknown authorities in each of 50 reports", s, budget, "", reports, func() (list [][]byte) {
@@ -102,7 +113,12 @@ func loadAttacksOf(kind string, s scene) []attack {
 			}
 			return list
 		}),
-		{name: kind + ": 200 streams of 2,000 clusters each", scene: s, budget: budget, run: func(a *attacker) error {
+		sends(kind+": 100,000 localities with all metrics", s, budget, "", reports, func() [][]byte {
+			return [][]byte{reportOf("c", wire.Repeated(99_000, func(i int) []byte {
+				return wire.Field(statsLocalities, wire.Field(localityID, wire.Text(localityRegion, fmt.Sprint(i))), wire.Field(12), wire.Field(13), wire.Field(14))
+			}))}
+		}),
+		{name: kind + ": 200 streams of 2,000 clusters each", scene: s, budget: budget + 200*streamMemory, run: func(a *attacker) error {
 			messages := make([][]byte, 0, 200)
 			for k := range 200 {
 				messages = append(messages, wire.Repeated(2000, func(i int) []byte { return reportOf(fmt.Sprint(k, "-", i)) }))

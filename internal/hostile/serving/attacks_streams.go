@@ -128,6 +128,7 @@ func (a *attacker) openMany(n int, method string, first []byte, wait time.Durati
 		if err != nil {
 			return err
 		}
+		c.read()
 		if first != nil {
 			c.send(first)
 		}
