@@ -7,8 +7,8 @@ import (
 
 // Bounds of the load that the reporters of a client add. Load beyond a limit is not counted.
 const (
-	maxReported      = 10_000    // names of clusters of a client
-	maxReportedBytes = 16 << 20  // lengths of these names, and of all other names of a client
+	maxReported      = 10_000   // names of clusters of a client
+	maxReportedBytes = 16 << 20 // lengths of these names, and of all other names of a client
 	maxShares        = 400_000  // clusters, categories of drops, localities and metrics of all reporters of a client
 
 	maxLocalities         = 1_000   // of a cluster of a reporter
