@@ -116,7 +116,7 @@ func (s *substream) releaseHeld() {
 // lost reports whether the client has a removed resource.
 func (s *substream) lost() bool {
 	for p := range s.subs.all() {
-		if p.stamp != 0 && p.shows() == nil {
+		if p.stamp != 0 && !p.shown() {
 			return true
 		}
 	}
@@ -130,7 +130,7 @@ func (s *substream) deferWhole() [][]byte {
 		return nil
 	}
 	for _, e := range s.dirty {
-		if p := s.find(e); p != nil && p.shows() == nil && (p.stamp == 0 || e.kept == nil) {
+		if p := s.find(e); p != nil && !p.shown() && (p.stamp == 0 || e.kept == nil) {
 			return s.buildWhole(true)
 		}
 	}
