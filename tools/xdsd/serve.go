@@ -35,6 +35,7 @@ type serveFlags struct {
 	staleness, drain, coalesce    time.Duration
 	answer                        time.Duration
 	load                          time.Duration
+	limits                        limitsFlag
 	check, strict                 bool
 }
 
@@ -89,6 +90,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.DurationVar(&f.staleness, "max-staleness", 0, "end streams if a source is stale for longer than this `time`; 0 serves for ever")
 	s.DurationVar(&f.coalesce, "coalesce", 0, "send changes to each client at most once in this `time`; 0 sends each at once")
 	s.DurationVar(&f.load, "load", 0, "serve the load reporting service (LRS), whose clients report at this `interval`, and report the sums to the control plane of -upstream; 0 does not serve it")
+	s.Var(&f.limits, "limit", "set a limit of clients, as `NAME=VALUE` with a name of the errors, such as ClientBytes=1GiB or Names=200000; may be repeated; names: "+strings.Join(f.limits.names(), ", "))
 	s.DurationVar(&f.drain, "drain", 0, "at the end, spread the end of streams over this `time`")
 	s.BoolVar(&f.check, "check", false, "only check the files of the folder; exit code 2 if one is rejected")
 	s.BoolVar(&f.strict, "strict", false, "do not start if a file of a folder is rejected")
@@ -251,7 +253,7 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, d *dri
 
 // options returns the options of the ADS server.
 func (f *serveFlags) options(a *app, origins []*origin) ([]serve.Option, error) {
-	options := []serve.Option{serve.WithLogger(a.logger()), serve.WithAnswerTimeout(f.answer)}
+	options := []serve.Option{serve.WithLogger(a.logger()), serve.WithAnswerTimeout(f.answer), serve.WithLimits(f.limits.limits)}
 	if f.stateDir != "" {
 		options = append(options, serve.WithStateDir(filepath.Join(f.stateDir, "serve"), f.stateSecret))
 	}
@@ -293,6 +295,7 @@ const (
 // serverOptions returns the options of the gRPC server. Each handshake uses the newest valid files.
 func (f *serveFlags) serverOptions(a *app) ([]grpc.ServerOption, error) {
 	options := append(serve.ServerOptions(), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(handshakeTime))
+	options = append(options, f.limits.server()...)
 	if f.cert == "" && f.key == "" && f.clientCA == "" {
 		return options, nil
 	}
