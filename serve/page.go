@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
@@ -19,8 +20,11 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// maxRows is the limit of clients and of clusters with load on the page.
-const maxRows = 1000
+// Bounds of the page.
+const (
+	maxRows  = 1000 // clients, and clusters with load
+	maxPages = 16   // requests at a time, until their responses are written
+)
 
 // A status is the content of the page, in HTML and in JSON.
 type status struct {
@@ -89,12 +93,16 @@ type clientStatusType struct {
 // client. A request that accepts application/json receives the same as JSON. The query node= selects the
 // clients whose node has a text in its id, and behind=1 those that lack the newest resources.
 //
+// A page is built at a time, because each reads the states of all clients. Beyond 16 requests at a time, further ones fail with
+// status 503.
+//
 // Browsers reach the page by IP addresses, localhost and the given host names. The page shows the nodes
 // and the identities of clients, so serve it only to operators.
 func (s *Server) StatusHandler(hosts ...string) http.Handler {
 	page := template.Must(template.New("page.html").Funcs(template.FuncMap{"seconds": func(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	}}).ParseFS(assets, "assets/page.html")) // part of the program, so it is valid
+	slots, building := make(chan struct{}, maxPages), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		webguard.Secure(w.Header())
 		if code, reason := webguard.Refusal(r, hosts, "the hosts of StatusHandler"); code != 0 {
@@ -105,24 +113,40 @@ func (s *Server) StatusHandler(hosts ...string) http.Handler {
 			http.ServeFileFS(w, r, assets, "assets/page.css")
 			return
 		}
-		query := r.URL.Query() // FormValue would read a form in the body, into memory and files
-		data := s.status(query.Get("node"), query.Get("behind") == "1", time.Now())
-		var b bytes.Buffer
-		kind := "text/html; charset=utf-8"
-		var err error
-		if strings.Contains(r.Header.Get("Accept"), "application/json") {
-			kind = "application/json"
-			err = json.NewEncoder(&b).Encode(data)
-		} else {
-			err = page.Execute(&b, data)
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		default:
+			http.Error(w, fmt.Sprintf("serve: requests of the status at a time = %d; must not be more than %d; try again later", maxPages+1, maxPages), http.StatusServiceUnavailable)
+			return
 		}
+		b, kind, err := s.page(page, r, building)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(b.Bytes()) // a browser that has left
+		_, _ = w.Write(b) // a browser that has left
 	})
+}
+
+// page returns the page for a request, and its content type. It waits until no other one is built.
+func (s *Server) page(page *template.Template, r *http.Request, building chan struct{}) (body []byte, kind string, err error) {
+	select {
+	case building <- struct{}{}:
+		defer func() { <-building }()
+	case <-r.Context().Done():
+		return nil, "", r.Context().Err()
+	}
+	query := r.URL.Query() // FormValue would read a form in the body, into memory and files
+	data := s.status(query.Get("node"), query.Get("behind") == "1", time.Now())
+	var b bytes.Buffer
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		kind, err = "application/json", json.NewEncoder(&b).Encode(data)
+	} else {
+		kind, err = "text/html; charset=utf-8", page.Execute(&b, data)
+	}
+	return b.Bytes(), kind, err
 }
 
 // status returns the content of the page.
