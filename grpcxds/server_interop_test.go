@@ -179,6 +179,11 @@ func (w *world) serveGRPC(config string) *site {
 	if err != nil {
 		w.Fatal(err)
 	}
+	return w.serveGRPCOn(lis, config)
+}
+
+func (w *world) serveGRPCOn(lis net.Listener, config string) *site {
+	w.Helper()
 	s := &site{world: w, addr: lis.Addr().String(), port: lis.Addr().(*net.TCPAddr).Port, events: make(chan event, 100)}
 	s.name = "server/" + s.addr
 	creds, err := xdscreds.NewServerCredentials(xdscreds.ServerOptions{FallbackCreds: insecure.NewCredentials()})

@@ -103,5 +103,5 @@ func heapInUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // below 2^63
+	return int64(m.HeapAlloc)
 }

@@ -108,7 +108,7 @@ func TestUnixSocketIsNoEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unix := &http.Server{Handler: named("unix")} //nolint:gosec // no client can be slow
+	unix := &http.Server{Handler: named("unix")}
 	go func() { _ = unix.Serve(l) }()
 	t.Cleanup(func() { _ = unix.Close() })
 	w.cluster("c", "", good)
