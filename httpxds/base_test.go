@@ -128,6 +128,22 @@ func TestMaxConnsPerHost(t *testing.T) {
 	}
 }
 
+// TestMaxConnsPerHostOfTheDefault expects the limit of http.DefaultTransport to hold, because it is the default template.
+func TestMaxConnsPerHostOfTheDefault(t *testing.T) {
+	for name, p := range eachProtocol {
+		s := countConns(t, read)
+		d := new(dialed)
+		before := http.DefaultTransport
+		http.DefaultTransport = &http.Transport{MaxConnsPerHost: 1, DialContext: d.dial}
+		rt := single(t, s.addr, "", httpxds.WithProtocol(p))
+		http.DefaultTransport = before
+		load(t, rt, 8, 10)
+		if most := d.most.Load(); most != 1 {
+			t.Errorf("%s: %d connections at once; want 1", name, most)
+		}
+	}
+}
+
 // TestDisableKeepAlives expects a connection for each request.
 func TestDisableKeepAlives(t *testing.T) {
 	for name, p := range eachProtocol {
