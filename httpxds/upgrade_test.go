@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -233,6 +234,8 @@ func TestMaxConnsOfUpgrades(t *testing.T) {
 			declined <- err
 		}()
 	}
+	open := sync.OnceFunc(func() { close(g.open) })
+	t.Cleanup(open) // before the server closes
 	<-g.entered
 	until(t, func() (bool, string) {
 		return w.limit("pending requests").Used == 1, "the second upgrade does not wait"
@@ -240,7 +243,7 @@ func TestMaxConnsOfUpgrades(t *testing.T) {
 	if _, err := get(t, rt, "http://svc/"); err != nil {
 		t.Errorf("a request of HTTP/2 beside it: %v", err)
 	}
-	close(g.open)
+	open()
 	for range cap(declined) {
 		check(t, <-declined)
 	}
@@ -269,7 +272,8 @@ func TestEndpointWithOnlyAnUpgradedConnection(t *testing.T) {
 	row := 0
 	until(t, func() (bool, string) {
 		body, err := get(t, rt, "http://svc/")
-		if row++; body != "other HTTP/1.1" {
+		row++
+		if body != "other HTTP/1.1" {
 			row = 0
 		}
 		return row == 20, fmt.Sprintf("requests fail while an endpoint has only an upgraded connection: %q, %v", body, err)

@@ -30,6 +30,8 @@ type conn struct {
 	spent atomic.Bool
 	// answered says that the connection has had a response or an error.
 	answered atomic.Bool
+	// hooked says that the state hook runs.
+	hooked atomic.Bool
 	// watched says that the state hook of a connection of HTTP/2 is set.
 	watched atomic.Bool
 	unit    breaker.Unit // counts the connection
@@ -195,6 +197,8 @@ func (c *conn) watch() {
 
 // changed is the state hook of the connection.
 func (c *conn) changed(*http.ClientConn) {
+	c.hooked.Store(true)
+	defer c.hooked.Store(false)
 	if c.Err() != nil {
 		c.owner.lost(c)
 		return
@@ -271,6 +275,9 @@ func (c *conn) reserve() bool {
 		defer c.watch()
 	}
 	if open && (most <= 0 || had <= most) && c.Reserve() == nil {
+		if !c.multiplexed && c.hooked.Load() {
+			go c.lookAgain()
+		}
 		return true
 	}
 	c.raw.requests.Add(-1)
@@ -284,6 +291,18 @@ func (c *conn) reserve() bool {
 	c.owner.mu.Unlock()
 	c.watch()
 	return false
+}
+
+// lookAgain calls the state hook once more after its run. net/http calls it for no request that begins and ends during a run: the
+// connection would be available, and requests would wait for it. If another request has reserved the connection in the meantime, it
+// does not get it a second time: Reserve fails.
+func (c *conn) lookAgain() {
+	tick := time.NewTicker(settingsPoll)
+	defer tick.Stop()
+	for <-tick.C; c.hooked.Load(); <-tick.C { //nolint:revive // it waits
+	}
+	<-tick.C // net/http notes the end of the run after that
+	c.changed(c.ClientConn)
 }
 
 // lost removes a connection that is closed.
