@@ -134,8 +134,11 @@ func decodeNode(raw []byte) (*corev3.Node, error) {
 }
 
 // Request implements [adsgrpc.Guest].
-func (g *guest) Request(size int) error {
-	return g.meter.request(size, &g.server.settings.limits, time.Now())
+func (g *guest) Request(size int, handle func() error) error {
+	if err := g.meter.request(size, &g.server.settings.limits, time.Now()); err != nil {
+		return err
+	}
+	return g.account.budget.Hold(size, handle)
 }
 
 // Leave implements [adsgrpc.Guest].

@@ -36,7 +36,8 @@ type Limits struct {
 	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.
 
 	// ClientBytes is the memory of the names, subscriptions, initial versions and nodes of all streams of a client. A name
-	// costs its length and 320 bytes, a member of a subscribed collection 64 bytes. Default 256 MiB.
+	// costs its length and 320 bytes, a member of a subscribed collection 64 bytes. Requests that wait and unread responses
+	// that no other client shares cost their lengths. Default 256 MiB.
 	ClientBytes int
 
 	// ResponseBytes is the size from which the server divides responses of the delta protocol. A

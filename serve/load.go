@@ -9,6 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xdsforge/xdsforge/internal/adsserver"
@@ -50,32 +51,20 @@ func (l loadService) StreamLoadStats(stream loadstatsv3.LoadReportingService_Str
 // allClusters is the feature of clients that can report clusters without a list of them.
 const allClusters = "envoy.lrs.supports_send_all_clusters"
 
-// receive receives the reports of a stream until it ends, and returns why. Between two reports it keeps only the encoded node,
-// which is charged to the client: a decoded message can be many times as large.
+// receive receives the reports of a stream until it ends, and returns why.
 func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadStatsServer, g *guest) error {
-	var node []byte
-	defer func() { _ = g.account.budget.Charge(-len(node)) }() // within the limits
-	for first := true; ; first = false {
+	x := reports{loadService: l, guest: g, budget: &g.account.budget}
+	defer x.forget()
+	for {
 		var answer *loadstatsv3.LoadStatsResponse
 		err := adsgrpc.Receive(stream, func(raw []byte) error {
 			g.first.Stop()
-			if first {
-				own := adsserver.NodeOf(raw, true) // the field has the same number
-				if err := l.server.settings.limits.node(own); err != nil {
-					return err
-				}
-				node = slices.Clone(own)
-				if err := g.account.budget.Charge(len(node)); err != nil {
-					return err
-				}
-			}
-			r, err := l.report(g, raw, node)
-			if first && err == nil {
-				answer = l.answer(r)
-			}
-			return err
+			return x.budget.Hold(len(raw), func() (err error) {
+				answer, err = x.handle(raw)
+				return err
+			})
 		})
-		if answer != nil {
+		if err == nil && answer != nil {
 			err = stream.Send(answer)
 		}
 		if err != nil {
@@ -84,20 +73,64 @@ func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadS
 	}
 }
 
+// A reports handles the load reports of a stream. Between two of them it keeps only the encoded node, which is charged to the
+// client: a decoded message can be many times as large.
+type reports struct {
+	loadService
+	guest  *guest
+	budget *adsserver.Budget
+	begun  bool
+	node   []byte // of the first report
+	unread int    // bytes of the answer, until the client reports again
+}
+
+// forget gives back what the stream has been charged.
+func (x *reports) forget() {
+	_ = x.budget.Charge(-len(x.node) - x.unread)
+	x.node, x.unread = nil, 0
+}
+
+// handle handles a report, and returns the answer to the first one.
+func (x *reports) handle(raw []byte) (*loadstatsv3.LoadStatsResponse, error) {
+	_ = x.budget.Charge(-x.unread)
+	x.unread = 0
+	if x.begun {
+		_, err := x.report(raw)
+		return nil, err
+	}
+	x.begun = true
+	node := adsserver.NodeOf(raw, true) // the field has the same number
+	if err := x.server.settings.limits.node(node); err != nil {
+		return nil, err
+	}
+	x.node = slices.Clone(node)
+	if err := x.budget.Charge(len(x.node)); err != nil {
+		return nil, err
+	}
+	r, err := x.report(raw)
+	if err != nil {
+		return nil, err
+	}
+	answer := x.answer(r)
+	x.unread = 2 * proto.Size(answer) // with its encoding
+	return answer, x.budget.Charge(x.unread)
+}
+
 // report decodes and counts a report, and passes it on.
-func (l loadService) report(g *guest, raw, node []byte) (*loadstatsv3.LoadStatsRequest, error) {
+func (x *reports) report(raw []byte) (*loadstatsv3.LoadStatsRequest, error) {
+	g := x.guest
 	report := LoadReport{Identity: g.identity, Address: g.address, Client: g.client, Stream: g.ctx}
 	var r *loadstatsv3.LoadStatsRequest
 	var err error
-	g.account.budget.Turn(func() { // a client has at most one decoded report
+	x.budget.Turn(func() { // a client has at most one decoded report
 		if r, err = g.decodeLoad(raw); err == nil && len(r.GetClusterStats()) > 0 {
-			report.Node, err = decodeNode(node)
+			report.Node, err = decodeNode(x.node)
 		}
 		if report.Clusters = r.GetClusterStats(); err != nil || len(report.Clusters) == 0 {
 			return
 		}
-		l.server.loads.add(g.client, report.Clusters, &l.server.settings.limits, time.Now())
-		l.server.settings.load(report)
+		x.server.loads.add(g.client, report.Clusters, &x.server.settings.limits, time.Now())
+		x.server.settings.load(report)
 	})
 	return r, err
 }

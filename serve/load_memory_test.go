@@ -75,3 +75,35 @@ func TestNodesOfReportsAreCharged(t *testing.T) {
 		}
 	})
 }
+
+// The answers to first reports, which have the names of clusters, are charged until the client reports again.
+func TestAnswersToReportsAreCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, serve.WithLoad(time.Second, nil), serve.WithLimits(serve.Limits{ClientBytes: 3000}))
+		name := strings.Repeat("c", 1000)
+		one, _ := b.report(nil, clusterLoad(name, 1, 0, 0))
+		second := func() error {
+			s, err := loadstatsv3.NewLoadReportingServiceClient(b.dial("")).StreamLoadStats(t.Context())
+			if err == nil {
+				err = s.Send(&loadstatsv3.LoadStatsRequest{ClusterStats: []*endpointv3.ClusterStats{clusterLoad(name, 1, 0, 0)}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = s.Recv(); err == nil {
+				err = s.CloseSend()
+			}
+			pass(time.Second)
+			return err
+		}
+		if err := second(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "Limits.ClientBytes") {
+			t.Errorf("a second stream ends with %v, want the limit of the client", err)
+		}
+		reportLoad(t, one, clusterLoad(name, 1, 0, 0))
+		for range 2 {
+			if err := second(); err != nil {
+				t.Errorf("a second stream ends with %v, although the client has read the first answer", err)
+			}
+		}
+	})
+}

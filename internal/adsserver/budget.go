@@ -50,6 +50,20 @@ func (b *Budget) Turn(f func()) {
 	f()
 }
 
+// Hold charges the bytes of a request while f handles it: the requests of many streams may wait for their turn. It does not
+// call f beyond the limit.
+func (b *Budget) Hold(n int, f func() error) error {
+	if n <= unreadSize {
+		return f()
+	}
+	err := b.Charge(n)
+	if err == nil {
+		err = f()
+	}
+	_ = b.Charge(-n) // gives back
+	return err
+}
+
 // Charge adds other memory of the client in bytes, or gives back a negative number of them. An error does not undo it.
 func (b *Budget) Charge(n int) error {
 	b.mu.Lock()
@@ -95,6 +109,26 @@ func (s *substream) stopPaying(p *sub) {
 	}
 }
 
+// unreadSize is the size up to which the bytes of a request or response are not charged. It is within the cost of a stream.
+const unreadSize = 4 << 10
+
+// sending notes the bytes of a response that no other stream shares: names that do not exist, errors, heartbeats. The
+// transport has at most two responses of a client that does not read: one is on its way, and one waits.
+func (st *Stream) sending(bytes int) {
+	if bytes <= unreadSize {
+		bytes = 0
+	}
+	st.unread = [2]int{st.unread[1], bytes}
+}
+
+// received notes that the client has answered the last response.
+func (st *Stream) received() {
+	if st.unread != [2]int{} {
+		st.unread = [2]int{}
+		st.budget.update(st)
+	}
+}
+
 // charge adds the new names of a stream to the budget of its client.
 func (st *Stream) charge() error {
 	if b := st.budget; b != nil && b.update(st) {
@@ -103,9 +137,9 @@ func (st *Stream) charge() error {
 	return nil
 }
 
-// update follows the names, the claims and the memory of a stream. It reports whether they have changed.
+// update follows the names, the claims, the memory and the responses of a stream. It reports whether they have changed.
 func (b *Budget) update(st *Stream) bool {
-	size := st.nameBytes + st.claimed + st.cost
+	size := st.nameBytes + st.claimed + st.cost + st.unread[0] + st.unread[1]
 	if b == nil || st.names == st.charged && size == st.chargedSize {
 		return false
 	}
@@ -125,13 +159,13 @@ func (b *Budget) check() error {
 	case b.names > b.Names:
 		return &LimitError{Limit: "names", Of: "client", Value: b.names, Max: b.Names, Option: "Limits.ClientNames"}
 	case b.bytes > b.Bytes:
-		return &LimitError{Limit: "memory of names, initial versions and nodes", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
+		return &LimitError{Limit: "memory of names, initial versions, nodes, waiting requests and unread responses", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
 	}
 	return nil
 }
 
 // release removes the names of a stream that has ended.
 func (b *Budget) release(st *Stream) {
-	st.names, st.nameBytes, st.claimed, st.cost = 0, 0, 0, 0
+	st.names, st.nameBytes, st.claimed, st.cost, st.unread = 0, 0, 0, 0, [2]int{}
 	b.update(st)
 }

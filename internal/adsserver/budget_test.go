@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 
 // The budget counts a request that replaces names by more names of the same size, or by a longer one.
 func TestBudgetOfReplacedNames(t *testing.T) {
-	for limit, names := range map[string][]string{"names": {"b", "c", "d"}, "memory of names, initial versions and nodes": {"eeeee"}} {
+	for limit, names := range map[string][]string{"names": {"b", "c", "d"}, "memory of names, initial versions, nodes, waiting requests and unread responses": {"eeeee"}} {
 		_, c := newCore(t, Config{})
 		st, err := c.OpenStream(StreamOptions{Delta: true, Budget: &Budget{Names: 2, Bytes: typeCost + NameCost + 4}})
 		if err != nil {

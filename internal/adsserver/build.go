@@ -122,11 +122,12 @@ func (s *substream) takeOwed() (b []byte) {
 			n++
 		}
 		names := slices.DeleteFunc(s.owed[:n:n], s.returned)
-		s.owed = s.owed[n:]
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			b = protowire.AppendString(appendTag(b, deltaRemoved), name) // also an empty one
 		}
+		clear(s.owed[:n])
+		s.owed = s.owed[n:]
 	}
 	if len(s.owed) == 0 {
 		s.owed = nil

@@ -213,6 +213,9 @@ func (s *substream) answer(r *request) (current, repeated bool) {
 		return true, true
 	}
 	n, err := strconv.ParseUint(string(r.nonce), 36, 64)
+	if err == nil && n == s.stream.nonce {
+		s.stream.received()
+	}
 	whole := !s.stream.delta
 	switch {
 	case err != nil || n > s.nonce:

@@ -44,11 +44,12 @@ type Stream struct {
 	joint     *joint       // first piece of the response that is built; nil: it has none
 	kinds     []*substream // in the order of their ranks
 
-	names, nameBytes     int // subscriptions, and the bytes of their names
-	collections          int // subscriptions to collections
-	claimed              int // bytes of claims
-	cost                 int // bytes of other memory
-	charged, chargedSize int // the part that the budget has
+	names, nameBytes     int    // subscriptions, and the bytes of their names
+	collections          int    // subscriptions to collections
+	claimed              int    // bytes of claims
+	cost                 int    // bytes of other memory
+	unread               [2]int // bytes of the last two responses that no other stream shares; see sending
+	charged, chargedSize int    // the part that the budget has
 }
 
 // StreamOptions are the options of one stream.
@@ -311,6 +312,10 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			st.going = pieces != nil || st.more
 			more, st.more = st.more, false
 			j, st.joint = st.joint, nil
+			if err = st.charge(); err != nil { // the response is too much
+				st.end(err)
+				c.wake()
+			}
 			c.flush() // removals may end interests
 			c.now = 0
 		}
@@ -391,5 +396,12 @@ func (s *substream) finish(pieces [][]byte, batch []*content) [][]byte {
 	b = protowire.AppendString(appendTag(b, responseVersion), s.version)
 	var nonce [16]byte
 	b = protowire.AppendBytes(appendTag(b, responseNonce), strconv.AppendUint(nonce[:0], s.nonce, 36))
+	own := len(b)
+	for _, p := range pieces {
+		if batch == nil { // no content, which others may share
+			own += len(p)
+		}
+	}
+	st.sending(own)
 	return append(pieces, b)
 }

@@ -26,8 +26,8 @@ type Guest interface {
 	Context() context.Context
 	// Open opens the stream of a core by its first request.
 	Open(first []byte) (*adsserver.Stream, error)
-	// Request is called before each request, with its size. An error ends the stream.
-	Request(size int) error
+	// Request is called with each request, which handle handles. An error ends the stream.
+	Request(size int, handle func() error) error
 	// Leave is called at the end.
 	Leave(err error)
 }
@@ -59,7 +59,7 @@ func (g coreGuest) Context() context.Context { return g.ctx }
 func (g coreGuest) Open([]byte) (*adsserver.Stream, error) { return g.core.Open(g.delta) }
 
 // Request implements [Guest].
-func (coreGuest) Request(int) error { return nil }
+func (coreGuest) Request(_ int, handle func() error) error { return handle() }
 
 // Leave implements [Guest].
 func (coreGuest) Leave(error) {}
@@ -106,15 +106,15 @@ func receive(ss grpc.ServerStream, guest Guest, opened chan<- *adsserver.Stream)
 			return err
 		}
 		raw := f.received()
-		err := guest.Request(len(raw))
-		if err == nil && st == nil {
-			if st, err = guest.Open(raw); err == nil {
+		err := guest.Request(len(raw), func() (err error) {
+			if st == nil {
+				if st, err = guest.Open(raw); err != nil {
+					return err
+				}
 				opened <- st
 			}
-		}
-		if err == nil {
-			err = st.Request(raw)
-		}
+			return st.Request(raw)
+		})
 		f.release()
 		if err != nil {
 			return err
