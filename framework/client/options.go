@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // defaultWatcherBudget is the default of [Options.WatcherBudget].
@@ -93,9 +94,9 @@ func (o Options) lrs() lrs.Config {
 }
 
 // clientFeatures returns features that control planes may rely on: the client ignores
-// overprovisioning factors (gRFC A27), and it accepts resources in a wrapper that names them.
+// overprovisioning factors (gRFC A27), it accepts resources in a wrapper that names them, and errors in their place (xRFC TP3).
 func clientFeatures() []string {
-	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"}
+	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl", feature.ResourceErrors}
 }
 
 // encodeNode returns the node of a stream's first request, with features that only this kind of

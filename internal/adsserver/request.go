@@ -47,6 +47,7 @@ const (
 	statusCode    = 1
 	statusMessage = 2
 	nodeIDField   = 1
+	nodeFeatures  = 10
 )
 
 // decode reads an encoded request. All its strings are valid UTF-8 afterwards.
@@ -182,6 +183,15 @@ func nodeID(node []byte) (id string) {
 		return nil
 	})
 	return id
+}
+
+// hasFeature reports whether an encoded node has a client feature.
+func hasFeature(node []byte, name string) (has bool) {
+	_ = fields(node, func(number protowire.Number, v []byte) error { // a malformed node has no features
+		has = has || number == nodeFeatures && string(v) == name
+		return nil
+	})
+	return has
 }
 
 // NodeOf returns the encoded node of an encoded request, or nil.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/feature"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
@@ -29,6 +30,7 @@ type Stream struct {
 	ended  chan struct{} // closed at the end
 
 	node      string // id of the client's node
+	errors    bool   // the client keeps a resource that has an error (xRFC TP3)
 	begun     bool
 	err       error // the stream has ended
 	pending   bool  // it has ended, and leave must follow
@@ -196,7 +198,7 @@ func (st *Stream) Request(raw []byte) error {
 // handle handles a decoded request. It returns a rejection for a source.
 func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, err error) {
 	if !st.begun {
-		st.begun, st.node = true, nodeID(r.node)
+		st.begun, st.node, st.errors = true, nodeID(r.node), hasFeature(r.node, feature.ResourceErrors)
 	}
 	if len(r.url) > st.core.config.Limits.NameBytes {
 		return rejection, nil, &LimitError{Limit: "length of a type URL", Value: len(r.url), Max: st.core.config.Limits.NameBytes, Option: "Limits.NameBytes"}

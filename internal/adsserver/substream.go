@@ -228,7 +228,7 @@ func (s *substream) extend(p *sub, f flags) {
 		if !e.known && e.asked == nil && e.failure == nil {
 			e.asked = s.stream.core.ask(&question{entry: e})
 		}
-		if !e.known && (e.failure == nil || !s.replaces() || s.patient()) {
+		if !e.known && (e.failure == nil || !s.replaces() || s.patientOfName()) {
 			p.flags |= waits
 			s.await(e.feed)
 		}

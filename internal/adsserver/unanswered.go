@@ -104,7 +104,7 @@ func (c *Core) giveUp() {
 			c.drop(&q.list.asked)
 			n += 1 + len(q.list.streams)
 			for s, p := range q.list.streams {
-				s.proceed(&p.waits, q.list.feed)
+				s.proceed(&p.waits, q.list.feed, s.patient())
 			}
 		}
 		if n >= c.part {
@@ -127,7 +127,7 @@ func (c *Core) fail(e *entry) {
 	for _, s := range e.users {
 		if p := s.find(e); p.flags.has(waits) {
 			held := true
-			s.proceed(&held, e.feed)
+			s.proceed(&held, e.feed, s.patientOfName())
 			if !held {
 				p.flags &^= waits
 			}
@@ -158,8 +158,8 @@ func (c *Core) lateError(k source.StateKind) *rpcstatus.Status {
 
 // proceed has a state-of-the-world response wait no longer for a subscription without an answer. In the delta
 // protocol, no resource waits for another one. Only claims do: an unanswered name says nothing about them.
-func (s *substream) proceed(waits *bool, f *feed) {
-	if *waits && s.replaces() && !s.patient() {
+func (s *substream) proceed(waits *bool, f *feed, patient bool) {
+	if *waits && s.replaces() && !patient {
 		*waits = false
 		s.known(f)
 	}
@@ -172,6 +172,10 @@ func (s *substream) proceed(waits *bool, f *feed) {
 // patient reports whether the client may have resources of an earlier stream. A response without a resource would
 // delete it, so the first response waits until the sources have answered all names.
 func (s *substream) patient() bool { return s.returning && s.sent == 0 }
+
+// patientOfName is patient for a name. Its error is enough for a client that keeps a resource which has one. No error can
+// stand for the members of a collection.
+func (s *substream) patientOfName() bool { return s.patient() && !s.stream.errors }
 
 // shows returns the content of a subscription, or the error in its place, or nil. The content of an error exists only
 // for one response, because a client can cause many.

@@ -6,7 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 const (
@@ -90,6 +94,37 @@ func TestReturningClientWaitsForAnswers(t *testing.T) {
 			t.Errorf("the client has %q", got)
 		}
 	})
+}
+
+// A client that comes back and keeps resources which have errors gets the others after the time limit. A collection
+// without an answer still holds them back, because no error can stand for its members.
+func TestReturningClientThatKnowsErrors(t *testing.T) {
+	for _, names := range [][]string{{"a", downName}, {"a", downName, downGlob}} {
+		synctest.Test(t, func(t *testing.T) {
+			var down scripted
+			m, c := newCore(t, Config{AnswerTimeout: 10 * time.Second, Authorities: map[string]source.Source{"down": &down}})
+			commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+			n := newNaive(t, c, false)
+			y := n.of(clusterURL)
+			y.whole = "version"
+			for _, name := range names {
+				y.names[name] = true
+			}
+			n.send(&discoveryv3.DiscoveryRequest{
+				TypeUrl: clusterURL, ResourceNames: names, VersionInfo: y.whole,
+				Node: &corev3.Node{Id: "naive", ClientFeatures: []string{"other", feature.ResourceErrors}},
+			})
+			pass(9 * time.Second)
+			if got := n.read(); len(got) > 0 {
+				t.Errorf("before the time limit, the client received %q", got)
+			}
+			pass(time.Second)
+			n.read()
+			if got := y.errors[downName] != "" && y.has["a"] == "a=1"; got != (len(names) == 2) {
+				t.Errorf("%d names: after the time limit, the client has %v and the errors %v", len(names), y.has, y.errors)
+			}
+		})
+	}
 }
 
 // Questions end with their subscriptions, and with the core.

@@ -25,4 +25,7 @@ const (
 	// TransportAuto tries the incremental variant. If the server does not support it, the
 	// client falls back to state of the world. The name is this project's.
 	TransportAuto = "xds.transport.auto"
+	// ResourceErrors is a client feature: an error of xRFC TP3 in the place of a resource keeps the resource in use, also in
+	// state-of-the-world responses that lack it. The name is this project's.
+	ResourceErrors = "xds.config.supports-resource-errors"
 )
