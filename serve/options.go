@@ -109,7 +109,7 @@ const defaultAnswerTimeout = 10 * time.Second
 // WithAnswerTimeout sets the time after which a name gets an error, UNAVAILABLE (xRFC TP3), if its source has not
 // answered, for example because it has not been up yet. In state of the world, the listeners and clusters of other
 // sources wait for the answers to all names. They wait no longer for such a name then, unless the client has resources of an earlier
-// stream: a response without one would delete it. The default is 10 s.
+// stream, and a response without one would delete it. Clients of this module keep a resource with an error. The default is 10 s.
 func WithAnswerTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
