@@ -164,7 +164,7 @@ func (s *substream) removals(wait bool) (names []string, more bool) {
 		if p == nil || p.shown() {
 			continue
 		}
-		if wait && hasResource(p.stamp) && !p.flags.has(resend) {
+		if wait && p.stamp != 0 && !p.flags.has(resend) {
 			s.hold(e)
 			continue
 		}

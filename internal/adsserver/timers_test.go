@@ -25,8 +25,11 @@ func TestRenewalsDoNotGrow(t *testing.T) {
 			n.read()
 			pass(time.Second)
 		}
-		if got := len(c.timers.queue); got > 100 {
-			t.Errorf("the timers have %d times for two resources", got)
+		c.mu.Lock()
+		length := len(c.timers.queue)
+		c.mu.Unlock()
+		if length > 100 {
+			t.Errorf("the timers have %d times for two resources", length)
 		}
 		pass(24*time.Hour - 2*time.Second)
 		n.read()
