@@ -299,7 +299,8 @@ func (c *conn) reserve() bool {
 func (c *conn) lookAgain() {
 	tick := time.NewTicker(settingsPoll)
 	defer tick.Stop()
-	for <-tick.C; c.hooked.Load(); <-tick.C { //nolint:revive // it waits
+	for runs := true; runs; runs = c.hooked.Load() {
+		<-tick.C
 	}
 	<-tick.C // net/http notes the end of the run after that
 	c.changed(c.ClientConn)
