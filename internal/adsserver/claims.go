@@ -31,9 +31,6 @@ func (c *Core) newClaims(pairs [][2][]byte) (*claims, error) {
 		return nil, nil
 	}
 	limits := &c.config.Limits
-	if len(pairs) > limits.InitialVersions {
-		return nil, &LimitError{Limit: "initial_resource_versions", Value: len(pairs), Max: limits.InitialVersions, Option: "Limits.InitialVersions"}
-	}
 	size, places := 0, 2
 	for _, pair := range pairs {
 		n := max(len(pair[0]), len(pair[1]))

@@ -3,6 +3,7 @@ package adsserver
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,9 +51,13 @@ const (
 	nodeFeatures  = 10
 )
 
-// decode reads an encoded request. All its strings are valid UTF-8 afterwards.
-func (r *request) decode(b []byte, delta bool) error {
+// decode reads an encoded request. All its strings are valid UTF-8 afterwards. An element of a list takes two bytes in a
+// request and many times as many here, so the limits apply before.
+func (r *request) decode(b []byte, delta bool, limits *Limits) error {
 	*r = request{names: r.names[:0], unsubscribe: r.unsubscribe[:0], initial: r.initial[:0]}
+	if err := r.grow(b, delta, limits); err != nil {
+		return err
+	}
 	set := r.setWhole
 	if delta {
 		set = r.setDelta
@@ -72,6 +77,32 @@ func (r *request) decode(b []byte, delta bool) error {
 			return errText
 		}
 	}
+	return nil
+}
+
+// grow makes room for the lists of an encoded request, if they are within the limits.
+func (r *request) grow(b []byte, delta bool, limits *Limits) error {
+	var n [deltaInitial + 1]int
+	if err := fields(b, func(number protowire.Number, _ []byte) error {
+		if number > 0 && int(number) < len(n) {
+			n[number]++
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if !delta {
+		n = [deltaInitial + 1]int{deltaSubscribe: n[wholeNames]}
+	}
+	if names := max(n[deltaSubscribe], n[deltaUnsubscribe]); names > limits.Names {
+		return &LimitError{Limit: "names", Value: names, Max: limits.Names, Option: "Limits.Names"}
+	}
+	if n[deltaInitial] > limits.InitialVersions {
+		return &LimitError{Limit: "initial_resource_versions", Value: n[deltaInitial], Max: limits.InitialVersions, Option: "Limits.InitialVersions"}
+	}
+	r.names = slices.Grow(r.names, n[deltaSubscribe])
+	r.unsubscribe = slices.Grow(r.unsubscribe, n[deltaUnsubscribe])
+	r.initial = slices.Grow(r.initial, n[deltaInitial])
 	return nil
 }
 

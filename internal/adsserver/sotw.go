@@ -151,9 +151,6 @@ func (s *substream) eachOf(entries []*entry, f func(p *sub)) error {
 // checkNames checks the bounds of the names of a request.
 func (s *substream) checkNames(names [][]byte) error {
 	limits := s.stream.core.config.Limits
-	if len(names) > limits.Names {
-		return &LimitError{Limit: "names", Value: len(names), Max: limits.Names, Option: "Limits.Names"}
-	}
 	collections := 0
 	for _, n := range names {
 		if len(n) > limits.NameBytes {

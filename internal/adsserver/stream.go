@@ -161,7 +161,7 @@ func (st *Stream) Request(raw []byte) error {
 	st.budget.enter()
 	r := c.requests.Get().(*request)
 	defer func() { r.claims = nil; c.requests.Put(r) }()
-	err := r.decode(raw, st.delta)
+	err := r.decode(raw, st.delta, &c.config.Limits)
 	if err == nil {
 		r.claims, err = c.newClaims(r.initial)
 	}
