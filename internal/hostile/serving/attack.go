@@ -77,6 +77,9 @@ func allAttacks() []attack {
 		loadAttacks(),
 		relayAttacks(),
 		httpAttacks(),
+		repeatAttacks(),
+		waitingAttacks(),
+		unreadAttacks(),
 	)
 }
 
