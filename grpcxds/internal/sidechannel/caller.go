@@ -68,8 +68,11 @@ func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	ctx, l := c.start(ctx)
 	end := []grpc.CallOption{grpc.OnFinish(func(error) { l.end() })}
 	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(c.options, end, opts, l.codec())...)
-	if err == nil && l.begin() {
-		return limitedStream{s, l}, nil
+	if err == nil {
+		if l.begin() {
+			return limitedStream{s, l}, nil
+		}
+		err = errTimeout
 	}
 	l.end()
 	return nil, l.explain(err)

@@ -30,7 +30,7 @@ func stream(ctx context.Context, cc grpc.ClientConnInterface) (string, error) {
 		return "", err
 	}
 	reply := new(wrapperspb.StringValue)
-	if err = errors.Join(s.SendMsg(wrapperspb.String("")), s.CloseSend(), s.RecvMsg(reply)); err != nil {
+	if err := errors.Join(s.SendMsg(wrapperspb.String("")), s.CloseSend(), s.RecvMsg(reply)); err != nil {
 		return "", err
 	}
 	if err := s.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {

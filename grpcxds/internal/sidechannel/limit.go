@@ -34,6 +34,7 @@ func (l *limit) begin() bool {
 	}
 	if !l.timer.Stop() {
 		l.begun.Store(false)
+		l.expired.Store(true) // the timer's function may not have run
 		return false
 	}
 	l.timer.Reset(l.timeout)
@@ -51,7 +52,9 @@ func (l *limit) end() {
 // explain returns the error of a call. A connected channel has no stream because of other calls. It may connect again at the end.
 func (l *limit) explain(err error) error {
 	switch {
-	case l.undecodable.Load() && err != nil:
+	case err == nil:
+		return nil
+	case l.undecodable.Load():
 		return undecodableError{status.Convert(err)}
 	case !l.expired.Load():
 		return err
