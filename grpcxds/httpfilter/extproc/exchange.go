@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -52,6 +53,8 @@ type exchange struct {
 	unwatch  func() bool        // stops watching the context of the call
 	describe func() *facts      // for attributes
 
+	connected atomic.Bool // the stream has a connection, or had one
+
 	sending sync.Mutex // one event at a time; guards the fields below
 	stream  extprocv3.ExternalProcessor_ProcessClient
 	closed  bool // the filter has half-closed the stream
@@ -64,7 +67,6 @@ type exchange struct {
 	halfClosed        bool  // the filter has half-closed the stream
 	replied           bool  // the processor has sent an immediate response, the last one that counts
 	begun             bool  // there is a stream
-	connected         bool  // the channel was connected when the first event was sent
 	receiving         bool  // the receiver runs
 	lingers           bool
 	timer             *time.Timer // ends a stream that lingers

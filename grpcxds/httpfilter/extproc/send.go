@@ -221,10 +221,7 @@ func (x *exchange) admits(m *extprocv3.ProcessingRequest) bool {
 
 // start creates the stream. The limits of the call apply to the messages of the processor, not those of the stream.
 func (x *exchange) start() error {
-	x.mu.Lock()
-	x.connected = sidechannel.Connected(x.channel)
-	x.mu.Unlock()
-	s, err := x.client.Process(x.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
+	s, err := x.client.Process(sidechannel.Observe(x.ctx, &x.connected), grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
 		return err
 	}

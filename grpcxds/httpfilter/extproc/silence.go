@@ -105,10 +105,9 @@ func (e *silenceError) Error() string { return e.text }
 // Overflow implements the test of [sidechannel.Crowded].
 func (e *silenceError) Overflow() bool { return e.overflow }
 
-// silent returns the failure. Without a stream, a connected channel means that other calls use all streams of its connection. It may
-// connect again at this moment.
+// silent returns the failure. Without a stream, a connection means that other calls use all its streams. It may have ended since.
 func (x *exchange) silent(limit time.Duration) error {
-	if !x.begun && (x.connected || sidechannel.Connected(x.channel)) {
+	if !x.begun && (x.connected.Load() || sidechannel.Connected(x.channel)) {
 		return &silenceError{fmt.Sprintf("other calls to the processor use all streams of the connection for %v; raise the processor's limit of concurrent streams", limit), true}
 	}
 	return &silenceError{fmt.Sprintf("the processor is silent for %v; it must answer within message_timeout", limit), false}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,14 +21,14 @@ type caller struct {
 	cc      grpc.ClientConnInterface
 	timeout time.Duration
 	headers metadata.MD
-	options []grpc.CallOption
+	token   accessToken
 }
 
 func newCaller(cc grpc.ClientConnInterface, s *grpcservice.Service) *caller {
 	c := &caller{cc: cc, timeout: s.Timeout, headers: metadata.MD{}}
 	s.EachHeader(func(name, value string) { c.headers.Append(name, value) })
 	if t := s.Token(); t != "" {
-		c.options = []grpc.CallOption{grpc.PerRPCCredentials(accessToken{"authorization": "Bearer " + t})}
+		c.token = accessToken{"authorization": "Bearer " + t}
 	}
 	return c
 }
@@ -35,10 +36,13 @@ func newCaller(cc grpc.ClientConnInterface, s *grpcservice.Service) *caller {
 // start returns the context of a call, and its time limit. The caller ends the limit.
 func (c *caller) start(ctx context.Context) (context.Context, *limit) {
 	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(separate{ctx}, c.headers))
-	l := &limit{timeout: c.timeout, cancel: cancel, channel: c.cc, connected: Connected(c.cc)}
+	l := &limit{timeout: c.timeout, cancel: cancel, channel: c.cc, connected: new(atomic.Bool)}
+	if observer, ok := ctx.Value(observerKey{}).(*atomic.Bool); ok {
+		l.connected = observer
+	}
 	if l.timeout > 0 {
 		l.timer = time.AfterFunc(l.timeout, func() { l.expired.Store(true); cancel() })
-		ctx = limited{ctx, time.Now().Add(l.timeout)}
+		ctx = limited{ctx, l}
 	}
 	return ctx, l
 }
@@ -60,14 +64,14 @@ func (c separate) Value(key any) any {
 func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx, l := c.start(ctx)
 	defer l.end()
-	return l.explain(c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts, l.codec())...))
+	return l.explain(c.cc.Invoke(ctx, method, args, reply, slices.Concat(opts, l.options(c.token))...))
 }
 
 // NewStream implements [grpc.ClientConnInterface], with the time limit of Invoke.
 func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, l := c.start(ctx)
-	end := []grpc.CallOption{grpc.OnFinish(func(error) { l.end() })}
-	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(c.options, end, opts, l.codec())...)
+	opts = append(slices.Clip(opts), grpc.OnFinish(func(error) { l.end() }))
+	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(opts, l.options(c.token))...)
 	if err == nil {
 		if l.begin() {
 			return limitedStream{s, l}, nil
@@ -78,7 +82,7 @@ func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	return nil, l.explain(err)
 }
 
-// An accessToken has the headers of a call with an access token (A102).
+// An accessToken has the headers of a call with an access token (A102), or none.
 type accessToken map[string]string
 
 // GetRequestMetadata implements [credentials.PerRPCCredentials]. It sends the token only over a connection that is known

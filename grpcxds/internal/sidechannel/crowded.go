@@ -1,7 +1,9 @@
 package sidechannel
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -36,6 +38,14 @@ func (e undecodableError) Error() string { return e.status.Err().Error() }
 
 // GRPCStatus returns the status.
 func (e undecodableError) GRPCStatus() *status.Status { return e.status }
+
+type observerKey struct{}
+
+// Observe returns a context for a call that sets connected when it has a connection. Until it has a stream, it then waits for the streams
+// of other calls.
+func Observe(ctx context.Context, connected *atomic.Bool) context.Context {
+	return context.WithValue(ctx, observerKey{}, connected)
+}
 
 // Connected reports whether a channel has a connection. A call without a stream then waits for the streams of other calls.
 func Connected(cc grpc.ClientConnInterface) bool {

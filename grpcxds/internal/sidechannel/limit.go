@@ -22,14 +22,15 @@ type limit struct {
 	timer     *time.Timer // nil without a limit
 	cancel    context.CancelFunc
 	channel   grpc.ClientConnInterface
-	connected bool // at the begin of the call
+	connected *atomic.Bool // the call had a connection
 
 	begun, expired, undecodable atomic.Bool
+	since                       atomic.Pointer[time.Time] // the time when the call got its stream
 }
 
-// begin starts the time limit again, because the call has a stream. It returns false if the limit has passed.
+// begin starts the time limit again, because the call has a stream for the first time. It returns false if the limit has passed.
 func (l *limit) begin() bool {
-	if l.timer == nil || !l.begun.CompareAndSwap(false, true) {
+	if l.timer == nil || !l.begun.CompareAndSwap(false, true) || l.since.Load() != nil {
 		return !l.expired.Load()
 	}
 	if !l.timer.Stop() {
@@ -37,6 +38,8 @@ func (l *limit) begin() bool {
 		l.expired.Store(true) // the timer's function may not have run
 		return false
 	}
+	now := time.Now()
+	l.since.Store(&now)
 	l.timer.Reset(l.timeout)
 	return true
 }
@@ -49,7 +52,7 @@ func (l *limit) end() {
 	l.cancel()
 }
 
-// explain returns the error of a call. A connected channel has no stream because of other calls. It may connect again at the end.
+// explain returns the error of a call. A call with a connection has no stream because of other calls. The connection may have ended since.
 func (l *limit) explain(err error) error {
 	switch {
 	case err == nil:
@@ -58,15 +61,32 @@ func (l *limit) explain(err error) error {
 		return undecodableError{status.Convert(err)}
 	case !l.expired.Load():
 		return err
-	case !l.begun.Load() && (l.connected || Connected(l.channel)):
+	case !l.begun.Load() && (l.connected.Load() || Connected(l.channel)):
 		return crowdedError{}
 	}
 	return errTimeout
 }
 
-// codec returns the option of a call.
-func (l *limit) codec() []grpc.CallOption {
-	return []grpc.CallOption{grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto"), l})}
+// options returns the options by which the limit observes a call.
+func (l *limit) options(token accessToken) []grpc.CallOption {
+	return []grpc.CallOption{grpc.PerRPCCredentials(attempts{token, l}), grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto"), l})}
+}
+
+// attempts are the credentials of a call. gRPC asks for them before each attempt that has a connection, and that waits for a stream: a
+// connection that ends may have refused the last one.
+type attempts struct {
+	accessToken
+	limit *limit
+}
+
+// GetRequestMetadata implements [credentials.PerRPCCredentials].
+func (a attempts) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
+	a.limit.begun.Store(false)
+	a.limit.connected.Store(true)
+	if a.accessToken == nil {
+		return nil, nil
+	}
+	return a.accessToken.GetRequestMetadata(ctx, uri...)
 }
 
 // A codec is that of a call. gRPC encodes the request of a unary call after it has got a stream, so that the limit learns this moment.
@@ -116,16 +136,22 @@ func (s limitedStream) Header() (metadata.MD, error) {
 	return md, err
 }
 
-// A limited context has the deadline that the service receives. Another one ends it.
+// A limited context has the deadline that the service receives. The limit ends it. A call that waits may get the stream of another
+// connection than the first one, so that the deadline moves until then: the service would otherwise have only the rest of the time.
 type limited struct {
 	context.Context
-	deadline time.Time
+	limit *limit
 }
 
 // Deadline implements [context.Context].
 func (c limited) Deadline() (time.Time, bool) {
-	if d, ok := c.Context.Deadline(); ok && d.Before(c.deadline) {
+	deadline := time.Now()
+	if begun := c.limit.since.Load(); begun != nil {
+		deadline = *begun
+	}
+	deadline = deadline.Add(c.limit.timeout)
+	if d, ok := c.Context.Deadline(); ok && d.Before(deadline) {
 		return d, true
 	}
-	return c.deadline, true
+	return deadline, true
 }

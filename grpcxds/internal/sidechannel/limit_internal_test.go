@@ -2,6 +2,7 @@ package sidechannel
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ func TestExplain(t *testing.T) {
 		"the same after the time limit":  {failure, true, true, true, true, codes.Canceled, false},
 		"a success after such responses": {nil, true, true, false, true, codes.OK, true},
 	} {
-		l := &limit{connected: tt.connected}
+		l := &limit{connected: new(atomic.Bool)}
+		l.connected.Store(tt.connected)
 		l.begun.Store(tt.begun)
 		l.expired.Store(tt.expired)
 		l.undecodable.Store(tt.undecodable)
@@ -40,7 +42,8 @@ func TestExplain(t *testing.T) {
 // A call that gets its stream while the time limit passes has no stream.
 func TestBeginAfterTheLimit(t *testing.T) {
 	fired := make(chan struct{})
-	l := &limit{timeout: time.Nanosecond, connected: true, timer: time.AfterFunc(time.Nanosecond, func() { close(fired) })}
+	l := &limit{timeout: time.Nanosecond, connected: new(atomic.Bool), timer: time.AfterFunc(time.Nanosecond, func() { close(fired) })}
+	l.connected.Store(true)
 	<-fired // the function has not marked the limit as expired yet
 	if l.begin() {
 		t.Error("the call has a stream; want none")
