@@ -29,7 +29,8 @@ func (st *Stream) inParts(names [][]byte, f func(name string), after func() erro
 	for len(names) > 0 {
 		n := min(st.core.part, len(names))
 		for _, name := range names[:n] {
-			if f(string(name)); st.err != nil {
+			f(string(name))
+			if st.err != nil {
 				return st.err
 			}
 		}

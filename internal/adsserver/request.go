@@ -20,6 +20,7 @@ type request struct {
 	names       [][]byte // subscribed, or to subscribe to
 	unsubscribe [][]byte
 	initial     [][2][]byte // names and versions
+	over        *LimitError // the lists are beyond a limit, and not decoded; nil: they are within the limits
 	digest      uint64      // of names, in state of the world; never 0
 	claims      *claims     // of initial; nil if there are none
 	url         []byte
@@ -56,7 +57,7 @@ const (
 func (r *request) decode(b []byte, delta bool, limits *Limits) error {
 	*r = request{names: r.names[:0], unsubscribe: r.unsubscribe[:0], initial: r.initial[:0]}
 	if err := r.grow(b, delta, limits); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	set := r.setWhole
 	if delta {
@@ -80,7 +81,7 @@ func (r *request) decode(b []byte, delta bool, limits *Limits) error {
 	return nil
 }
 
-// grow makes room for the lists of an encoded request, if they are within the limits.
+// grow makes room for the lists of an encoded request. If they are beyond the limits, it notes that.
 func (r *request) grow(b []byte, delta bool, limits *Limits) error {
 	var n [deltaInitial + 1]int
 	if err := fields(b, func(number protowire.Number, _ []byte) error {
@@ -89,16 +90,18 @@ func (r *request) grow(b []byte, delta bool, limits *Limits) error {
 		}
 		return nil
 	}); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return err
 	}
 	if !delta {
 		n = [deltaInitial + 1]int{deltaSubscribe: n[wholeNames]}
 	}
 	if names := max(n[deltaSubscribe], n[deltaUnsubscribe]); names > limits.Names {
-		return &LimitError{Limit: "names", Value: names, Max: limits.Names, Option: "Limits.Names"}
+		r.over = &LimitError{Limit: "names", Value: names, Max: limits.Names, Option: "Limits.Names"}
+		return nil
 	}
 	if n[deltaInitial] > limits.InitialVersions {
-		return &LimitError{Limit: "initial_resource_versions", Value: n[deltaInitial], Max: limits.InitialVersions, Option: "Limits.InitialVersions"}
+		r.over = &LimitError{Limit: "initial_resource_versions", Value: n[deltaInitial], Max: limits.InitialVersions, Option: "Limits.InitialVersions"}
+		return nil
 	}
 	r.names = slices.Grow(r.names, n[deltaSubscribe])
 	r.unsubscribe = slices.Grow(r.unsubscribe, n[deltaUnsubscribe])
@@ -109,6 +112,9 @@ func (r *request) grow(b []byte, delta bool, limits *Limits) error {
 var errText = fmt.Errorf("%w: a string is not UTF-8", ErrMalformed)
 
 func (r *request) setWhole(number protowire.Number, v []byte) error {
+	if r.over != nil && number == wholeNames {
+		return nil
+	}
 	switch number { //nolint:exhaustive // a message has few fields
 	case wholeVersion:
 		r.version = v
@@ -127,6 +133,9 @@ func (r *request) setWhole(number protowire.Number, v []byte) error {
 }
 
 func (r *request) setDelta(number protowire.Number, v []byte) error {
+	if r.over != nil && deltaSubscribe <= number && number <= deltaInitial {
+		return nil
+	}
 	switch number { //nolint:exhaustive // a message has few fields
 	case deltaNode:
 		r.node = v

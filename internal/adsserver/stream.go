@@ -214,6 +214,9 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		return rejection, nil, err
 	}
 	s.kind.counts.Requests++
+	if r.over != nil {
+		return rejection, nil, r.over
+	}
 	st.act(s.kind)
 	if st.departure.first != 0 {
 		st.touch() // the client may have answered everything

@@ -125,8 +125,8 @@ const taken = 16
 func (s *substream) take() []*entry {
 	c := s.stream.core
 	n := min(len(s.dirty), taken*c.part)
-	list := append(c.taken[:0], s.dirty[:n]...)
-	c.taken = list[:0]
+	c.taken = append(c.taken[:0], s.dirty[:n]...)
+	list := c.taken
 	if n == len(s.dirty) {
 		s.dirty = shrink(s.dirty)
 	} else {
