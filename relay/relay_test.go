@@ -334,6 +334,22 @@ func TestMaxSubscriptions(t *testing.T) {
 	})
 }
 
+// A name that waits for the limit does not hide what a collection has: neither from the clients of the collection, nor from
+// the one of the name.
+func TestWaitingNameOfACollection(t *testing.T) {
+	each(t, func(t *testing.T, variant string) {
+		w := newWorld(t, variant, relay.WithMaxSubscriptions(1))
+		w.set("a", "1")
+		all := w.collect(w.downstream(), "*")
+		all.want(t, "a: 1")
+		a, _ := w.watch(w.downstream(), "a")
+		a.want(t, "1")
+		w.set("a", "2")
+		a.want(t, "2")
+		all.want(t, "a: 2")
+	})
+}
+
 // A name that waits for the limit is forgotten with its last client, so that it takes no part in the choice of a lingering
 // subscription that makes room.
 func TestWaitingEnds(t *testing.T) {

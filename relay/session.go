@@ -19,6 +19,7 @@ func (s *session) Want(add, drop []source.Interest) {
 	if s.ended || r.closed {
 		return
 	}
+	s.inner.Want(nil, drop) // first, because the relay may forget their resources then
 	for _, i := range drop {
 		if u := s.wanted[i]; u != nil {
 			delete(s.wanted, i)
@@ -41,7 +42,7 @@ func (s *session) Want(add, drop []source.Interest) {
 			known = append(known, i)
 		}
 	}
-	s.inner.Want(known, drop)
+	s.inner.Want(known, nil)
 }
 
 // Report implements [source.Session].

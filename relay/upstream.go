@@ -3,6 +3,8 @@ package relay
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -20,7 +22,8 @@ type upstream struct {
 	relay   *Relay
 	users   map[*session]struct{}
 	members map[string]source.Resource // the resource, or those of the collection, by name
-	known   bool                       // upstream has answered
+	known   bool                       // upstream has answered, or refused is set
+	refused bool                       // members has an error of the relay itself
 	stop    func()                     // nil: not subscribed
 	ended   bool
 	timer   *time.Timer // of the end of lingering
@@ -121,7 +124,7 @@ func (u *upstream) refuse(code codes.Code, err error) {
 	if u.collection() {
 		return
 	}
-	u.known = true
+	u.known, u.refused = true, true
 	x := problem(u.key(u.Name), code, err)
 	if new(source.Tx).Put(x).Check() == nil {
 		u.change([]source.Resource{x}, nil)
@@ -141,8 +144,10 @@ func (u *upstream) notify(next, _ resource.State) {
 	case unknown:
 		return
 	case present:
+		u.refused = false
 		u.change([]source.Resource{x}, nil)
 	case absent:
+		u.refused = false
 		u.change(nil, []string{u.Name})
 	}
 	if first {
@@ -171,6 +176,9 @@ func (u *upstream) observe(o resource.CollectionObservation) {
 			}
 		}
 		u.relay.mu.Lock()
+		if isAbsent(s.Err) { // the collection is empty, and its former members are not all told by name
+			gone = slices.AppendSeq(gone, maps.Keys(u.members))
+		}
 		u.change(put, gone)
 		if !u.known && (s.Synced || isAbsent(s.Err)) {
 			u.known = true
@@ -205,7 +213,8 @@ func (u *upstream) change(put []source.Resource, gone []string) {
 }
 
 // settle commits the newest state of some names. The subscription to a name has precedence over that to
-// its collection: both have the states of the client, one perhaps later than the other. r.mu is held.
+// its collection: both have the states of the client, one perhaps later than the other. An error of the relay itself, because
+// of a limit or a missing answer, never hides what the collection has. r.mu is held.
 func (r *Relay) settle(url string, names []string) {
 	tx := new(source.Tx)
 	for _, name := range names {
@@ -221,20 +230,30 @@ func (r *Relay) settle(url string, names []string) {
 }
 
 func (r *Relay) newest(k source.Key) (x source.Resource, ok bool) {
-	if u := r.upstreams[source.Interest(k)]; u != nil && u.known {
-		x, ok = u.members[k.Name]
+	own := r.upstreams[source.Interest(k)]
+	if own != nil && own.known && !own.refused {
+		x, ok = own.members[k.Name]
 		return x, ok
 	}
-	collection := source.Wildcard
-	if n, err := xdstp.Parse(k.Name); err == nil {
-		if glob, ok := n.Glob(); ok {
-			collection = glob.String()
+	if u := r.upstreams[source.Interest{Type: k.Type, Name: collectionOf(k.Name)}]; u != nil {
+		if x, ok = u.members[k.Name]; ok {
+			return x, ok
 		}
 	}
-	if u := r.upstreams[source.Interest{Type: k.Type, Name: collection}]; u != nil {
-		x, ok = u.members[k.Name]
+	if own != nil && own.known {
+		x, ok = own.members[k.Name]
 	}
 	return x, ok
+}
+
+// collectionOf returns the collection of a name.
+func collectionOf(name string) string {
+	if n, err := xdstp.Parse(name); err == nil {
+		if glob, ok := n.Glob(); ok {
+			return glob.String()
+		}
+	}
+	return source.Wildcard
 }
 
 // drop ends the use by a session. Only a subscription lingers. r.mu is held.

@@ -212,7 +212,7 @@ func (m *Memory) put(r *Resource) {
 	}
 	if h != nil {
 		m.changed(h)
-		t.leave(h)
+		m.leave(t, h)
 	}
 	h = &held{Resource: *r, revision: m.revision, collection: collectionOf(r.Name)}
 	t.enter(h)
@@ -223,7 +223,17 @@ func (m *Memory) delete(k Key) {
 	if t := m.types[k.Type]; t != nil {
 		if h := t.held[k.Name]; h != nil {
 			m.changed(h)
-			t.leave(h)
+			m.leave(t, h)
+		}
+	}
+}
+
+// leave removes a resource. Its name and its aliases may be aliases of others, which are reported again.
+func (m *Memory) leave(t *memoryType, h *held) {
+	t.leave(h)
+	for _, name := range append([]string{h.Name}, h.Aliases...) {
+		for _, other := range t.aliases[name] {
+			m.changed(t.held[other])
 		}
 	}
 }

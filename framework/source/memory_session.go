@@ -190,7 +190,8 @@ func (s *memorySession) change() (c Change, ok bool) {
 		return c, false
 	}
 	s.takeFill()
-	c = Change{Epoch: s.memory.epoch, Revision: uint64(s.memory.revision), Complete: s.complete}
+	dropped := func(i Interest) bool { _, ok := s.wanted[i]; return !ok } // since it was added
+	c = Change{Epoch: s.memory.epoch, Revision: uint64(s.memory.revision), Complete: slices.DeleteFunc(s.complete, dropped)}
 	now := time.Now()
 	for _, k := range slices.SortedFunc(maps.Keys(s.pending), compareKeys) {
 		t := s.memory.types[k.Type]

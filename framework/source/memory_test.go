@@ -157,6 +157,39 @@ func TestMemoryReportsDifferencesOnly(t *testing.T) {
 	})
 }
 
+// A resource that leaves an alias uncovers another one with the same alias, which is reported again.
+func TestMemoryReportsTheNextResourceOfAnAlias(t *testing.T) {
+	for _, leave := range []func(tx *Tx){func(tx *Tx) { tx.Delete(res("a", "").Key) }, func(tx *Tx) { tx.Put(res("a", "2")) }} {
+		synctest.Test(t, func(t *testing.T) {
+			m := NewMemory()
+			commit(t, m, new(Tx).Put(res("a", "1", "x")).Put(res("b", "1", "x")))
+			r, _ := open(t, m, "x")
+			tx := new(Tx)
+			leave(tx)
+			commit(t, m, tx)
+			if last := r.changes[len(r.changes)-1]; !slices.ContainsFunc(last.Put, func(p Resource) bool { return p.Name == "b" }) {
+				t.Errorf("the session reports %v, want b again", last.Put)
+			}
+		})
+	}
+}
+
+// An interest that is dropped before it is reported is not complete.
+func TestMemoryForgetsADroppedInterest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		r, s := open(t, m)
+		m.SetState(State{})
+		s.Want(interests("a", "b"), nil)
+		s.Want(nil, interests("a"))
+		m.SetState(State{Kind: Live})
+		synctest.Wait()
+		if len(r.known) != 1 || r.known[0].Name != "b" {
+			t.Errorf("the session completed %v, want b", r.known)
+		}
+	})
+}
+
 // A slow reader receives the newest state of several commits in one change.
 func TestMemoryCombinesCommitsForASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

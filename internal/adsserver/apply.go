@@ -1,6 +1,8 @@
 package adsserver
 
 import (
+	"slices"
+
 	"github.com/xdsforge/xdsforge/framework/source"
 )
 
@@ -18,11 +20,7 @@ func (f *feed) Apply(ch source.Change) error {
 	f.epoch, f.revision = ch.Epoch, ch.Revision
 	c.versionText = ""
 	f.applied++
-	for i := range ch.Put {
-		if k := c.types[ch.Put[i].Type]; k != nil {
-			c.put(f, k, &ch.Put[i])
-		}
-	}
+	c.putAll(f, ch.Put, false)
 	for _, key := range ch.Delete {
 		if k := c.types[key.Type]; k != nil {
 			if e := k.entries[key.Name]; e != nil && e.feed == f {
@@ -31,6 +29,7 @@ func (f *feed) Apply(ch source.Change) error {
 			}
 		}
 	}
+	c.putAll(f, ch.Put, true)
 	for _, i := range ch.Complete {
 		if k := c.types[i.Type]; k != nil {
 			c.complete(f, k, i.Name)
@@ -45,6 +44,16 @@ func (f *feed) Apply(ch source.Change) error {
 	c.mu.Unlock()
 	c.config.Changed()
 	return nil
+}
+
+// putAll applies resources. Those with aliases are applied again after the other changes, because an alias may have left another
+// resource, or have been a name of its own.
+func (c *Core) putAll(f *feed, puts []source.Resource, again bool) {
+	for i := range puts {
+		if k := c.types[puts[i].Type]; k != nil && (!again || len(puts[i].Aliases) > 0) {
+			c.put(f, k, &puts[i])
+		}
+	}
 }
 
 // reset removes the resources of an earlier epoch that the new one does not have.
@@ -74,6 +83,7 @@ func (c *Core) put(f *feed, k *kind, r *source.Resource) {
 	if e.feed != f {
 		return // a source has no say about another's authority
 	}
+	e.stale = false
 	if x := e.content; x != nil && x.name == e.name && source.SameVersion(x.version, r.Version) {
 		x.expires = r.Expires
 		c.timers.add(k, e)
@@ -168,16 +178,33 @@ func (c *Core) show(e *entry, x *content) {
 // complete records that the source has reported everything about a name or a collection.
 func (c *Core) complete(f *feed, k *kind, name string) {
 	if e := k.entries[name]; e != nil && e.feed == f && !e.known {
+		c.vanish(k, e)
 		c.learn(e)
 	}
 	l := k.collections[name]
 	if l == nil || l.feed != f || l.complete {
 		return
 	}
+	if l.stale {
+		for _, e := range slices.Clone(l.members) {
+			c.vanish(k, e)
+			c.release(k, e)
+		}
+		l.stale = false
+	}
 	l.complete = true
 	c.drop(&l.asked)
 	for s, p := range l.streams {
 		s.learned(p)
+	}
+}
+
+// vanish removes a stale content. A source that had not answered for the collection did not have to report the removal of a
+// member while nobody subscribed to its name. It has reported all that exists now.
+func (c *Core) vanish(k *kind, e *entry) {
+	if e.stale {
+		e.stale = false
+		c.set(k, e, nil)
 	}
 }
 

@@ -23,6 +23,7 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 	}
 	err := s.stream.inParts(r.names, func(name string) {
 		if !s.refuse(name, nil) {
+			s.insist(name)
 			s.subscribe(name, resend)
 		}
 	}, s.merged(len(r.unsubscribe) == 0))
@@ -36,6 +37,19 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 		err = s.checkCount()
 	}
 	return err
+}
+
+// insist forgets the claim of a resource whose name is subscribed to again: a client that warms a cluster waits for an answer,
+// although it has the resource of an earlier stream.
+func (s *substream) insist(name string) {
+	if s.claims == nil {
+		return
+	}
+	if e := s.kind.entries[canonical(name)]; e != nil {
+		if p := s.find(e); p != nil && p.flags.has(byName) {
+			s.claims.settle(e.name)
+		}
+	}
 }
 
 func (s *substream) deltaUnsubscribe(names [][]byte) error {
@@ -171,7 +185,7 @@ func (s *substream) removals(wait bool) (names []string, more bool) {
 		missing := p.flags.has(byName) && e.known && (!p.flags.has(absent) || p.flags.has(resend))
 		if p.stamp != 0 || missing {
 			names = append(names, e.name)
-			if other := s.kind.entries[e.was]; p.stamp != 0 && e.was != "" && (other == nil || other.content == nil || s.find(other) == nil) {
+			if p.stamp != 0 && e.was != "" && !s.keeps(e.was) {
 				names = append(names, e.was) // the client may have it by the alias alone
 				s.claims.settle(e.was)
 			}
@@ -192,6 +206,20 @@ func (s *substream) removals(wait bool) (names []string, more bool) {
 		s.subs.compact()
 	}
 	return names, len(s.dirty) > 0
+}
+
+// keeps reports whether the client subscribes to a resource that exists, by its name, its collection or an alias.
+func (s *substream) keeps(name string) bool {
+	e := s.kind.entries[name]
+	if e == nil || e.content == nil {
+		return false
+	}
+	for _, n := range append([]string{name}, e.content.aliases...) {
+		if a := s.kind.entries[n]; a != nil && a.content == e.content && s.find(a) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // returned reports whether a name whose removal is owed exists again, so that the client has it or receives it.

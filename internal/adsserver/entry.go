@@ -35,6 +35,7 @@ type entry struct {
 	explicit   uint32       // streams that subscribe to the name itself
 	aliases    uint32       // entries for aliases of the resource
 	known      bool         // the source has reported everything about the name
+	stale      bool         // the source has not reported the content since the interest in the name ended; see vanish
 	users      []*substream // each once
 }
 
@@ -48,6 +49,7 @@ type collection struct {
 	streams  map[*substream]*listSub
 	leaving  []*substream // have unsubscribed, and may still have members
 	complete bool
+	stale    bool      // a member is stale
 	asked    *question // as of an entry
 }
 
@@ -159,6 +161,9 @@ func (c *Core) collectionOf(k *kind, name string, f *feed) *collection {
 // abandon ends the interest in a name that no stream subscribes to any longer.
 func (c *Core) abandon(k *kind, e *entry) {
 	e.feed.want(k, e.name, drop)
+	if l := e.collection; e.content != nil && e.content.name == e.name && len(l.streams) > 0 && !l.complete {
+		e.stale, l.stale = true, true
+	}
 	e.known = e.feed == nil
 	c.answered(e)
 }
