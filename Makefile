@@ -100,12 +100,12 @@ model: ## Run SEQUENCES (200000) random sequences against the model with each ki
 	$(GO) test -count=1 -timeout 120m ./framework/client -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
 
 .PHONY: model-ads
-model-ads: ## Run SEQUENCES (200000) random sequences over the core of ADS servers in each variant, from SEED (1) on
-	$(GO) test -count=1 -timeout 120m ./internal/adsserver -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
+model-ads: ## Run SEQUENCES (200000) random sequences over the core of ADS servers, of each model in each variant, from SEED (1) on
+	$(GO) test -count=1 -timeout 120m ./internal/adsserver -run '^(TestModel|TestSystemModel)$$' -v -model.sequences=$(SEQUENCES) -model.systems=$(SEQUENCES) -model.first=$(SEED)
 
-.PHONY: moves
-moves: ## Move the routes of channels MOVES (500) times to other clusters under calls, directly and through relays; no call may fail
-	$(GO) test -count=1 -timeout 30m ./internal/moves -v -moves.count=$(MOVES)
+.PHONY: model-relay
+model-relay: ## Run SEQUENCES (200000) random sequences over a relay in each variant, from SEED (1) on
+	$(GO) test -count=1 -timeout 120m ./relay -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
 
 .PHONY: soak
 soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow

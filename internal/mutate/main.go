@@ -35,7 +35,7 @@ func testFlags(dir string) []string {
 	case "framework/client": // with each temperament
 		return []string{"-model.sequences=300"}
 	case "internal/adsserver": // of each model, in each variant of the protocol
-		return []string{"-model.sequences=300"}
+		return []string{"-model.sequences=300", "-model.systems=300"}
 	}
 	return nil
 }
