@@ -28,7 +28,8 @@ func (c quotingCodec) Marshal(v any) (mem.BufferSlice, error) {
 		text = protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), text) // status
 	case *extprocv3.ProcessingResponse:
 		text = protowire.AppendString(protowire.AppendTag(nil, 5, protowire.BytesType), "no: \xff") // ImmediateResponse.details
-		text = protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(m.ProtoReflect().WhichOneof(m.ProtoReflect().Descriptor().Oneofs().ByName("response")).Number()), protowire.BytesType), text)
+		r := m.ProtoReflect()
+		text = protowire.AppendBytes(protowire.AppendTag(nil, r.WhichOneof(r.Descriptor().Oneofs().ByName("response")).Number(), protowire.BytesType), text)
 	}
 	return append(raw, mem.SliceBuffer(text)), nil
 }

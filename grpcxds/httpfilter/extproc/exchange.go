@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/sidechannel"
 )
 
 const (
@@ -121,7 +123,7 @@ func (p *processor) newExchange(ctx context.Context, describe func() *facts) (*e
 	}
 	inner, abort := context.WithCancel(ctx)
 	x.abort = abort
-	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	x.ctx, x.cancel = context.WithCancel(sidechannel.Observe(context.WithoutCancel(ctx), &x.connected))
 	if deadline, ok := ctx.Deadline(); ok && !p.config.ObservabilityMode {
 		cancel := x.cancel
 		var expire context.CancelFunc

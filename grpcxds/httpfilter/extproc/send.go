@@ -12,8 +12,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
-
-	"github.com/xdsforge/xdsforge/grpcxds/internal/sidechannel"
 )
 
 var (
@@ -221,7 +219,7 @@ func (x *exchange) admits(m *extprocv3.ProcessingRequest) bool {
 
 // start creates the stream. The limits of the call apply to the messages of the processor, not those of the stream.
 func (x *exchange) start() error {
-	s, err := x.client.Process(sidechannel.Observe(x.ctx, &x.connected), grpc.MaxCallRecvMsgSize(math.MaxInt32))
+	s, err := x.client.Process(x.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
 		return err
 	}
