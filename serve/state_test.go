@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,7 @@ func fill(t *testing.T, m *source.Memory, revision source.Revision, services map
 type cache struct {
 	t        *testing.T
 	names    []string
+	mu       sync.Mutex // of versions and got
 	versions map[string]string
 	got      []string // names that it has received, or whose removal or error it has received
 	stream   deltaStream
@@ -78,6 +80,7 @@ func (c *cache) connect(b *bench) {
 			if err != nil {
 				return
 			}
+			c.mu.Lock()
 			for _, x := range r.GetResources() {
 				c.got, c.versions[x.GetName()] = append(c.got, x.GetName()), x.GetVersion()
 			}
@@ -89,6 +92,7 @@ func (c *cache) connect(b *bench) {
 				code := codes.Code(e.GetErrorDetail().GetCode())
 				c.got = append(c.got, e.GetResourceName().GetName()+": "+code.String())
 			}
+			c.mu.Unlock()
 			_ = stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResponseNonce: r.GetNonce()}) // or the stream ends
 		}
 	}()
@@ -99,6 +103,8 @@ func (c *cache) connect(b *bench) {
 func (c *cache) receives(when string, want ...string) {
 	c.t.Helper()
 	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	slices.Sort(c.got)
 	if !slices.Equal(c.got, want) {
 		c.t.Errorf("%s: the client receives %q, want %q", when, c.got, want)
