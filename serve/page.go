@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
@@ -20,11 +19,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Bounds of the page.
-const (
-	maxRows  = 1000 // clients, and clusters with load
-	maxPages = 16   // requests at a time, until their responses are written
-)
+// maxRows is the limit of clients and of clusters with load in the page.
+const maxRows = 1000
 
 // A status is the content of the page, in HTML and in JSON.
 type status struct {
@@ -102,7 +98,7 @@ func (s *Server) StatusHandler(hosts ...string) http.Handler {
 	page := template.Must(template.New("page.html").Funcs(template.FuncMap{"seconds": func(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	}}).ParseFS(assets, "assets/page.html")) // part of the program, so it is valid
-	slots, building := make(chan struct{}, maxPages), make(chan struct{}, 1)
+	turns := webguard.NewTurns("serve")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		webguard.Secure(w.Header())
 		if code, reason := webguard.Refusal(r, hosts, "the hosts of StatusHandler"); code != 0 {
@@ -113,31 +109,12 @@ func (s *Server) StatusHandler(hosts ...string) http.Handler {
 			http.ServeFileFS(w, r, assets, "assets/page.css")
 			return
 		}
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		default:
-			http.Error(w, fmt.Sprintf("serve: requests of the status at a time = %d; must not be more than %d; try again later", maxPages+1, maxPages), http.StatusServiceUnavailable)
-			return
-		}
-		b, kind, err := s.page(page, r, building)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(b) // a browser that has left
+		turns.Serve(w, r, func() ([]byte, string, error) { return s.page(page, r) })
 	})
 }
 
-// page returns the page for a request, and its content type. It waits until no other one is built.
-func (s *Server) page(page *template.Template, r *http.Request, building chan struct{}) (body []byte, kind string, err error) {
-	select {
-	case building <- struct{}{}:
-		defer func() { <-building }()
-	case <-r.Context().Done():
-		return nil, "", r.Context().Err()
-	}
+// page returns the page for a request, and its content type.
+func (s *Server) page(page *template.Template, r *http.Request) (body []byte, kind string, err error) {
 	query := r.URL.Query() // FormValue would read a form in the body, into memory and files
 	data := s.status(query.Get("node"), query.Get("behind") == "1", time.Now())
 	var b bytes.Buffer

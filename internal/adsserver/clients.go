@@ -37,9 +37,8 @@ type ClientType struct {
 
 // Clients returns the open streams, the oldest first.
 func (c *Core) Clients() []Client {
-	c.mu.Lock()
-	list := make([]Client, 0, len(c.streams))
-	for st := range c.streams {
+	var list []Client
+	c.eachStream(func(n int) { list = make([]Client, 0, n) }, func(st *Stream) {
 		x := Client{
 			Node: st.node, Since: st.begin, Delta: st.delta, URL: st.url, About: st.about, number: st.number,
 			Types: make([]ClientType, 0, len(st.kinds)),
@@ -48,30 +47,45 @@ func (c *Core) Clients() []Client {
 			x.Types = append(x.Types, s.state())
 		}
 		list = append(list, x)
-	}
-	c.mu.Unlock()
+	})
 	slices.SortFunc(list, func(a, b Client) int { return cmp.Compare(a.number, b.number) })
 	return list
 }
 
+// eachStream calls begin with the number of open streams, and f with each that is still open, with the lock. Others may have
+// the lock between two parts of them. One call at a time waits for the lock: changes wait for one part of the streams,
+// however many callers there are.
+func (c *Core) eachStream(begin func(n int), f func(st *Stream)) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	const opened = 16 // streams, while the list is made
+	list := make([]*Stream, 0, c.OpenStreams()+opened)
+	c.mu.Lock()
+	for st := range c.streams {
+		list = append(list, st)
+	}
+	c.mu.Unlock()
+	begin(len(list))
+	for part := range slices.Chunk(list, c.part) {
+		c.mu.Lock()
+		for _, st := range part {
+			if st.err == nil {
+				f(st)
+			}
+		}
+		c.mu.Unlock()
+		c.between()
+	}
+}
+
 func (s *substream) state() ClientType {
 	t := ClientType{
-		URL: s.kind.url, Names: s.size(), Refused: len(s.refused) - s.pardons, Sent: s.sent, Last: s.nonce, Accepted: s.acked,
-		Rejected: s.rejected, Reason: s.reason, UpToDate: s.lacks() == "",
+		URL: s.kind.url, Names: int(s.direct) + len(s.lists), Refused: len(s.refused) - s.pardons, Sent: s.sent, Last: s.nonce, Accepted: s.acked,
+		Rejected: s.rejected, Reason: s.reason, UpToDate: s.upToDate(),
 		Version: s.version, AcceptedVersion: s.accepted, RejectedVersion: s.rejects,
 	}
 	if !t.UpToDate && s.behind != 0 {
 		t.Behind = time.Unix(0, s.behind)
 	}
 	return t
-}
-
-// size returns the number of subscriptions.
-func (s *substream) size() (n int) {
-	for p := range s.subs.all() {
-		if p.flags.has(byName) {
-			n++
-		}
-	}
-	return n + len(s.lists)
 }

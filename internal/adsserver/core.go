@@ -18,7 +18,8 @@ import (
 type Core struct {
 	config   Config
 	cancel   context.CancelFunc
-	requests sync.Pool // of *request
+	requests sync.Pool  // of *request
+	reading  sync.Mutex // see eachStream; locked before mu
 
 	mu      sync.Mutex
 	closed  bool

@@ -43,10 +43,8 @@ type Lag struct {
 
 // Lags returns the lag of each type to which a stream subscribes, by type URL.
 func (c *Core) Lags() map[string]Lag {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make(map[string]Lag, len(c.types))
-	for st := range c.streams {
+	all := make(map[string]Lag)
+	c.eachStream(func(int) {}, func(st *Stream) {
 		for _, s := range st.kinds {
 			l := all[s.kind.url]
 			if !s.current() {
@@ -57,6 +55,6 @@ func (c *Core) Lags() map[string]Lag {
 			}
 			all[s.kind.url] = l
 		}
-	}
+	})
 	return all
 }

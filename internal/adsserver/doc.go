@@ -30,5 +30,6 @@
 // A request with many names, and the end of a stream with many subscriptions, release the mutex after each
 // part of them. So does a stream that builds a large response. A stream sends nothing before its request is handled. The streams of one client take turns
 // ([Budget]), so that at most one of them waits for the mutex. A change for another client therefore waits for one part
-// of the work of each client, and not for the work.
+// of the work of each client, and not for the work. Those who read the states of all streams ([Core.Clients]) take turns and
+// read them in parts, too.
 package adsserver

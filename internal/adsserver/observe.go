@@ -74,6 +74,9 @@ func (s *substream) current() bool {
 	return s.acked == s.nonce && s.waiting == 0 && !s.puts && !s.gone && !s.later && !s.owes()
 }
 
+// upToDate reports whether lacks has nothing to say.
+func (s *substream) upToDate() bool { return s.current() && (s.nacked != s.nonce || s.nonce == 0) }
+
 // lacks says why the client has not accepted the newest resources; "" if it has.
 func (s *substream) lacks() string {
 	switch {

@@ -33,6 +33,7 @@ type substream struct {
 	warms     bool                    // state of the world: a resource of the type that refers to this one has changed
 	explicit  bool                    // state of the world: a request had names
 	returning bool                    // state of the world: the first request had a version
+	direct    int32                   // subscriptions to names, not by collections
 	repeated  uint64                  // state of the world: responses so far, and one, when all were last to be sent again; 0: never
 	names     uint64                  // state of the world: digest of the names of the last request
 	claims    *claims                 // delta: versions that the client has from an earlier stream; nil if there are none
@@ -220,6 +221,7 @@ func (s *substream) extend(p *sub, f flags) {
 	e := p.entry
 	if f.has(byName) && !p.flags.has(byName) {
 		s.stream.count(1, e.name)
+		s.direct++
 		e.explicit++
 		if e.explicit == 1 {
 			e.feed.want(s.kind, e.name, add)
@@ -413,6 +415,7 @@ func (s *substream) unsubscribe(name string) {
 func (s *substream) dropName(p *sub) {
 	e := p.entry
 	s.stream.count(-1, e.name)
+	s.direct--
 	if e.failure != nil && p.stamp == e.failure.stamp {
 		p.stamp = 0 // the client has no resource whose removal it must be told
 	}

@@ -1,6 +1,7 @@
 package xdsd
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -49,16 +50,20 @@ func (a *app) handler(s *serve.Server, origins []*origin, hosts []string, d *dri
 	mux.Handle("GET /{$}", page)
 	mux.Handle("GET /page.css", page)
 	guarded := func(content func() any) http.HandlerFunc {
+		turns := webguard.NewTurns("xdsd")
 		return func(w http.ResponseWriter, r *http.Request) {
 			webguard.Secure(w.Header())
 			if code, reason := webguard.Refusal(r, hosts, "the names of -http-hosts"); code != 0 {
 				http.Error(w, reason, code)
 				return
 			}
-			w.Header().Set("Content-Type", "application/json")
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			_ = e.Encode(content()) // the client is gone
+			turns.Serve(w, r, func() ([]byte, string, error) {
+				var b bytes.Buffer
+				e := json.NewEncoder(&b)
+				e.SetIndent("", "  ")
+				err := e.Encode(content())
+				return b.Bytes(), "application/json", err
+			})
 		}
 	}
 	mux.HandleFunc("GET /digests", guarded(func() any { return digests(origins) }))
