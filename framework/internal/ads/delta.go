@@ -245,6 +245,7 @@ func (s *deltaNames) send(now time.Time) (req Request, added []string) {
 		req.Subscribe = s.repeat(added, &room)
 		req.Repeated = len(req.Subscribe) - len(added)
 		s.resent(req.Subscribe)
+		s.resent(req.Unsubscribe)
 	} else {
 		s.announce(room)
 		req.Versions = maps.Clone(s.announced)
@@ -281,11 +282,13 @@ func (s *deltaNames) repeat(names []string, room *int) []string {
 	return slices.Concat(names, again)
 }
 
-// resent records that the server will send the named resources even if they have not changed, and
-// all members of a named collection.
+// resent records that the server may send the resources of the names in a request even if they have not changed, and
+// all members of a named collection. The end of a name has that effect, too: a server does not know whether the client
+// keeps a resource that belongs to a collection.
 func (s *deltaNames) resent(names []string) {
 	for _, name := range names {
 		delete(s.announced, name)
+		delete(s.announced, s.aliased[name])
 		if isCollection(name) {
 			clear(s.announced)
 		}
@@ -346,7 +349,7 @@ func (s *deltaNames) mentioned(r Resource, now time.Time) {
 		s.former.take(r.Name)
 		s.hold(r)
 	case Rejected:
-		delete(s.announced, r.Name)
+		s.resent([]string{r.Name}) // once it is valid again, also if the error is of an alias
 	case Removed:
 		s.forget(r.Name)
 		s.former.take(r.Name)
