@@ -140,7 +140,8 @@ func (r *Relay) endLoad(stream context.Context) {
 		x.Close()
 	}
 	delete(r.loads, stream)
-	if s.client.streams--; s.client.streams == 0 {
+	s.client.streams--
+	if s.client.streams == 0 {
 		delete(r.clients, s.client.name)
 	}
 }

@@ -42,7 +42,8 @@ func (c *Client) enter(k clusterKey) bool {
 	if c.names == nil {
 		c.names = make(map[clusterKey]int)
 	}
-	if c.names[k]++; fresh {
+	c.names[k]++
+	if fresh {
 		c.bytes += size
 	}
 	c.shares++
@@ -55,7 +56,8 @@ func (c *Client) leave(k clusterKey, shares, bytes int) {
 	defer c.mu.Unlock()
 	c.shares -= 1 + shares
 	c.bytes -= bytes
-	if c.names[k]--; c.names[k] == 0 {
+	c.names[k]--
+	if c.names[k] == 0 {
 		delete(c.names, k)
 		c.bytes -= len(k.cluster) + len(k.service)
 	}

@@ -25,18 +25,19 @@ type cost struct {
 // timed returns the processor time of a function, without garbage collection. Other programs do not count, and neither
 // does the memory that the system has to give.
 func timed(f func()) time.Duration {
-	const room = 128 << 20
-	pages := make([]byte, room)
-	for i := 0; i < room; i += 4096 {
-		pages[i] = 1
-	}
-	runtime.KeepAlive(pages)
-	pages = nil
+	touch(make([]byte, 128<<20))
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	start := process.CPU()
 	f()
 	return process.CPU() - start
+}
+
+// touch has the system give the memory of its pages.
+func touch(pages []byte) {
+	for i := 0; i < len(pages); i += 4096 {
+		pages[i] = 1
+	}
 }
 
 // A silent source never reports anything.

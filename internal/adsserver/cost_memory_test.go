@@ -21,7 +21,7 @@ func reachable(c *Core) int {
 	runtime.GC() // pools keep their content for one more
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc) //nolint:gosec // small
+	return int(m.HeapAlloc)
 }
 
 // A memoryCost is a state of a stream whose memory the budget must have. The stream is ready for it.

@@ -198,7 +198,8 @@ func (s *substream) merge() {
 		s.inherit(p)
 		s.extend(p, a.flags)
 	}
-	if clear(s.adds); cap(s.adds) <= spare {
+	clear(s.adds)
+	if cap(s.adds) <= spare {
 		s.stream.core.adds = s.adds[:0]
 	}
 	s.adds = nil

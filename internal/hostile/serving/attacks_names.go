@@ -71,21 +71,21 @@ func nameAttacks() []attack {
 		sends("names: 90,000 without permission, whole", scene{clusters: 10, restricted: true}, stream, "", whole, func() [][]byte {
 			return [][]byte{wholeOf(names(wholeNames, 90_000, "name-without-permission-%d"))}
 		}),
-		manyStreams("names: 700,000 of 7 streams", few, client, "", 7, func(i int) []byte {
+		manyStreams("names: 700,000 of 7 streams", few, "", 7, func(i int) []byte {
 			return deltaOf(names(deltaAdd, 99_999, fmt.Sprintf("%d-", i)+"%d"))
 		}),
-		manyStreams("names: 2,000,000 of 20 streams", few, client, "Limits.ClientBytes", 20, func(i int) []byte {
+		manyStreams("names: 2,000,000 of 20 streams", few, "Limits.ClientBytes", 20, func(i int) []byte {
 			return deltaOf(names(deltaAdd, 99_999, fmt.Sprintf("%d-", i)+"%d"))
 		}),
-		manyStreams("names: 100,000 of each of 25 streams", few, client, "Limits.ClientNames", 25, func(int) []byte {
+		manyStreams("names: 100,000 of each of 25 streams", few, "Limits.ClientNames", 25, func(int) []byte {
 			return deltaOf(names(deltaAdd, 99_999, "%d"))
 		}),
 	}
 }
 
 // manyStreams returns an attack that sends one request on each of many streams.
-func manyStreams(name string, s scene, budget int64, ends string, n int, message func(i int) []byte) attack {
-	return attack{name: name, scene: s, budget: budget, ends: ends, run: func(a *attacker) error {
+func manyStreams(name string, s scene, ends string, n int, message func(i int) []byte) attack {
+	return attack{name: name, scene: s, budget: client, ends: ends, run: func(a *attacker) error {
 		messages := make([][]byte, 0, n)
 		for i := range n {
 			messages = append(messages, message(i))
@@ -127,7 +127,7 @@ func globAttacks() []attack {
 		}),
 		unread("wildcard: 20,000 resources, 50 streams that do not read, delta", many, delta, 50, func() []byte { return deltaOf(wire.Text(deltaAdd, "*")) }),
 		unread("wildcard: 20,000 resources, 50 streams that do not read, whole", many, whole, 50, func() []byte { return wire.Text(wholeURL, clusterURL) }),
-		manyStreams("wildcard: 20,000 resources, 300 streams", many, client, "Limits.ClientBytes", 300, func(int) []byte {
+		manyStreams("wildcard: 20,000 resources, 300 streams", many, "Limits.ClientBytes", 300, func(int) []byte {
 			return deltaOf(wire.Text(deltaAdd, "*"))
 		}),
 		sends("wildcard and 100,000 names", many, stream, "", delta, func() [][]byte {
