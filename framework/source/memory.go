@@ -242,7 +242,7 @@ func (m *Memory) leave(t *memoryType, h *held) {
 func (m *Memory) changed(h *held) {
 	for s := range m.sessions {
 		if s.wants(h) {
-			s.pending[h.Key] = struct{}{}
+			first(s.pending, h)
 		}
 	}
 }

@@ -64,7 +64,9 @@ func (s *memorySession) takeFill() {
 	f := s.fills[0]
 	n := min(fillPart, len(f.keys))
 	for _, k := range f.keys[:n] {
-		s.pending[k] = struct{}{}
+		if h := s.memory.types[k.Type].held[k.Name]; h != nil { // otherwise, its end was noted
+			first(s.pending, h)
+		}
 	}
 	if f.keys = f.keys[n:]; len(f.keys) == 0 {
 		s.complete = append(s.complete, f.interest)

@@ -15,18 +15,19 @@ type memorySession struct {
 	ready  chan struct{} // has a token if there may be something to report
 
 	wanted   map[Interest]struct{}
-	pending  map[Key]struct{} // to report
-	complete []Interest       // to report
-	fills    []*fill          // of new interests in many resources
-	changes  uint64           // handed to the sink so far
-	states   int              // those of the memory that were reported
+	pending  map[Key]*held // to report; with the resource that the reader may have, or the first one since then
+	dropped  bool          // interests were dropped since the last change
+	complete []Interest    // to report
+	fills    []*fill       // of new interests in many resources
+	changes  uint64        // handed to the sink so far
+	states   int           // those of the memory that were reported
 }
 
 // Open implements [Source].
 func (m *Memory) Open(ctx context.Context, sink Sink) (Session, error) {
 	s := &memorySession{
 		memory: m, sink: sink, ready: make(chan struct{}, 1),
-		wanted: make(map[Interest]struct{}), pending: make(map[Key]struct{}),
+		wanted: make(map[Interest]struct{}), pending: make(map[Key]*held),
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,6 +41,7 @@ func (m *Memory) Open(ctx context.Context, sink Sink) (Session, error) {
 func (s *memorySession) Want(add, drop []Interest) {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
+	s.dropped = s.dropped || len(drop) > 0
 	for _, i := range drop {
 		delete(s.wanted, i)
 		s.dropFill(i)
@@ -93,7 +95,7 @@ func (s *memorySession) Reached(epoch string, revision, applied uint64) bool {
 }
 
 // note adds the keys of all resources of an interest.
-func (m *Memory) note(i Interest, keys map[Key]struct{}) {
+func (m *Memory) note(i Interest, keys map[Key]*held) {
 	if i == (Interest{}) {
 		for url := range m.types {
 			m.note(Interest{url, Everything}, keys)
@@ -104,18 +106,25 @@ func (m *Memory) note(i Interest, keys map[Key]struct{}) {
 	switch {
 	case t == nil:
 	case i.Name == Everything:
-		for name := range t.held {
-			keys[Key{i.Type, name}] = struct{}{}
+		for _, h := range t.held {
+			first(keys, h)
 		}
 	case t.held[i.Name] != nil:
-		keys[Key(i)] = struct{}{}
+		first(keys, t.held[i.Name])
 	default:
-		for name := range t.collections[i.Name] {
-			keys[Key{i.Type, name}] = struct{}{}
+		for _, h := range t.collections[i.Name] {
+			first(keys, h)
 		}
 		for _, name := range t.aliases[i.Name] {
-			keys[Key{i.Type, name}] = struct{}{}
+			first(keys, t.held[name])
 		}
+	}
+}
+
+// first notes a resource, unless an earlier one of its name is noted.
+func first(keys map[Key]*held, h *held) {
+	if _, ok := keys[h.Key]; !ok {
+		keys[h.Key] = h
 	}
 }
 
@@ -192,6 +201,7 @@ func (s *memorySession) change() (c Change, ok bool) {
 	s.takeFill()
 	dropped := func(i Interest) bool { _, ok := s.wanted[i]; return !ok } // since it was added
 	c = Change{Epoch: s.memory.epoch, Revision: uint64(s.memory.revision), Complete: slices.DeleteFunc(s.complete, dropped)}
+	s.forget()
 	now := time.Now()
 	for _, k := range slices.SortedFunc(maps.Keys(s.pending), compareKeys) {
 		t := s.memory.types[k.Type]
@@ -201,10 +211,23 @@ func (s *memorySession) change() (c Change, ok bool) {
 			c.Delete = append(c.Delete, k)
 		}
 	}
-	s.complete, s.pending = nil, make(map[Key]struct{})
+	s.complete, s.pending = nil, make(map[Key]*held)
 	s.changes++
 	s.wake()
 	return c, true
+}
+
+// forget drops what belongs to no interest any longer. A resource that ends after that is none of the reader's business: a
+// relay forgets the resources that nobody wants, and the reader may have one by a collection that the relay does not know yet.
+func (s *memorySession) forget() {
+	if !s.dropped {
+		return
+	}
+	s.dropped = false
+	maps.DeleteFunc(s.pending, func(k Key, first *held) bool {
+		now := s.memory.types[k.Type].held[k.Name]
+		return !s.wants(first) && (now == nil || !s.wants(now))
+	})
 }
 
 func compareKeys(a, b Key) int {

@@ -190,6 +190,36 @@ func TestMemoryForgetsADroppedInterest(t *testing.T) {
 	})
 }
 
+// The end of a resource is not reported after its interest was dropped, unless it belongs to another one.
+func TestMemoryForgetsTheResourcesOfADroppedInterest(t *testing.T) {
+	for _, test := range []struct {
+		keeps []string
+		want  []string
+	}{{nil, nil}, {[]string{"x"}, []string{"a"}}, {[]string{Wildcard}, []string{"a"}}, {[]string{Everything}, []string{"a"}}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := NewMemory()
+			commit(t, m, new(Tx).Put(res("a", "1", "x")))
+			r, s := open(t, m, append(test.keeps, "a")...)
+			m.SetState(State{})
+			commit(t, m, new(Tx).Put(res("a", "2")))
+			s.Want(nil, interests("a"))
+			commit(t, m, new(Tx).Delete(res("a", "").Key))
+			r.changes = nil
+			m.SetState(State{Kind: Live})
+			synctest.Wait()
+			var gone []string
+			for _, ch := range r.changes {
+				for _, k := range ch.Delete {
+					gone = append(gone, k.Name)
+				}
+			}
+			if !slices.Equal(gone, test.want) {
+				t.Errorf("a reader that keeps %q hears that %q are gone, want %q", test.keeps, gone, test.want)
+			}
+		})
+	}
+}
+
 // A slow reader receives the newest state of several commits in one change.
 func TestMemoryCombinesCommitsForASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
