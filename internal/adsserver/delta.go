@@ -9,10 +9,7 @@ import (
 // deltaRequest changes the subscriptions. A name that is subscribed to again is sent even if it did
 // not change, unless the client has just said that it has that version.
 func (s *substream) deltaRequest(r *request, first bool) error {
-	if err := s.checkNames(r.names); err != nil {
-		return err
-	}
-	if err := s.checkNames(r.unsubscribe); err != nil {
+	if err := s.checkNames(r); err != nil {
 		return err
 	}
 	if first {

@@ -95,7 +95,7 @@ func (s *substream) joinMembers() error {
 		if j.left = begin; begin == 0 {
 			s.joining = s.joining[:last]
 		}
-		if n += end - begin; n >= s.stream.core.part && len(s.joining) > 0 {
+		if n += 1 + end - begin; n >= s.stream.core.part && len(s.joining) > 0 {
 			n = 0
 			if err := s.stream.pause(); err != nil {
 				return err
@@ -103,6 +103,23 @@ func (s *substream) joinMembers() error {
 		}
 	}
 	s.joining = nil
+	return nil
+}
+
+// sweepLists drops the collections that the last request did not mark, and clears the marks. leaveLists must follow.
+func (s *substream) sweepLists() error {
+	for i := len(s.lists) - 1; i >= 0; i-- {
+		if l := s.lists[i]; !l.named {
+			s.dropList(l) // moves one that was visited
+		} else {
+			l.named = false
+		}
+		if i > 0 && i%s.stream.core.part == 0 {
+			if err := s.stream.pause(); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -124,6 +141,21 @@ func (s *substream) dropList(l *listSub) {
 	s.leaving = append(s.leaving, l.list)
 }
 
+// dropLists ends the subscriptions to all collections of a stream that has ended.
+func (s *substream) dropLists(breathe func() error) {
+	for i := len(s.lists) - 1; i >= 0; i-- {
+		l := s.lists[i].list
+		s.lists[i], s.lists = nil, s.lists[:i]
+		delete(l.streams, s)
+		l.leaving = append(l.leaving, s)
+		s.leaving = append(s.leaving, l)
+		if i > 0 && i%s.stream.core.part == 0 {
+			_ = breathe() // it returns no error
+		}
+	}
+	s.lists = nil
+}
+
 // leaveLists drops the members of the collections from which the client has unsubscribed. The interest in a
 // collection ends after them, because they are kept current by it. While it pauses, another stream may do the same; see
 // clear.
@@ -141,7 +173,7 @@ func (s *substream) leaveLists(pause func() error) error {
 		err = s.eachPart(s.leaveMember, pause)
 	}
 	if err == nil {
-		s.forgetLists(leaving)
+		err = s.forgetLists(leaving, pause)
 	}
 	return err
 }
@@ -182,9 +214,14 @@ func (s *substream) leaveMember(p *sub) {
 }
 
 // forgetLists ends the interests in the collections whose members the stream has dropped. They are the first ones that it
-// leaves, apart from those that are forgotten already.
-func (s *substream) forgetLists(left []*collection) {
-	for _, l := range left {
+// leaves, apart from those that are forgotten already. Others may have the lock between parts of them.
+func (s *substream) forgetLists(left []*collection, pause func() error) error {
+	for i, l := range left {
+		if i > 0 && i%s.stream.core.part == 0 {
+			if err := pause(); err != nil {
+				return err
+			}
+		}
 		if len(s.leaving) == 0 || s.leaving[0] != l {
 			continue
 		}
@@ -200,6 +237,7 @@ func (s *substream) forgetLists(left []*collection) {
 	if len(s.leaving) == 0 {
 		s.leaving = nil
 	}
+	return nil
 }
 
 // abandoned reports whether streams are leaving a collection to which no other one subscribes. A new subscription must

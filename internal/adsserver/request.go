@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -22,6 +23,8 @@ type request struct {
 	initial     [][2][]byte // names and versions
 	over        *LimitError // the lists are beyond a limit, and not decoded; nil: they are within the limits
 	digest      uint64      // of names, in state of the world; never 0
+	longest     int         // length of the longest name
+	collections int         // in names or in unsubscribe; the greater number
 	claims      *claims     // of initial; nil if there are none
 	url         []byte
 	nonce       []byte
@@ -78,7 +81,21 @@ func (r *request) decode(b []byte, delta bool, limits *Limits) error {
 			return errText
 		}
 	}
+	r.measure(r.names)
+	r.measure(r.unsubscribe)
 	return nil
+}
+
+// measure notes what the limits of names compare, without the lock of the core.
+func (r *request) measure(names [][]byte) {
+	collections := 0
+	for _, n := range names {
+		r.longest = max(r.longest, len(n))
+		if bytes.HasPrefix(n, []byte("xdstp:")) && isCollection(string(n)) {
+			collections++
+		}
+	}
+	r.collections = max(r.collections, collections)
 }
 
 // grow makes room for the lists of an encoded request. If they are beyond the limits, it notes that.

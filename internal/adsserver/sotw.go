@@ -1,9 +1,6 @@
 package adsserver
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/xdsforge/xdsforge/framework/source"
 )
 
@@ -16,7 +13,7 @@ func (s *substream) sotwRequest(r *request, repeated bool) error {
 		}
 		return nil
 	}
-	if err := s.checkNames(r.names); err != nil {
+	if err := s.checkNames(r); err != nil {
 		return err
 	}
 	s.names = r.digest
@@ -119,14 +116,9 @@ func (s *substream) sweep(before []*entry) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range slices.Backward(s.lists) {
-		if !l.named {
-			s.dropList(l) // moves one that was visited
-		} else {
-			l.named = false
-		}
+	if err = s.sweepLists(); err == nil {
+		err = s.leaveLists(s.stream.pause)
 	}
-	err = s.leaveLists(s.stream.pause)
 	s.tidy()
 	return err
 }
@@ -149,19 +141,13 @@ func (s *substream) eachOf(entries []*entry, f func(p *sub)) error {
 }
 
 // checkNames checks the bounds of the names of a request.
-func (s *substream) checkNames(names [][]byte) error {
-	limits := s.stream.core.config.Limits
-	collections := 0
-	for _, n := range names {
-		if len(n) > limits.NameBytes {
-			return &LimitError{Limit: "length of a name", Value: len(n), Max: limits.NameBytes, Option: "Limits.NameBytes"}
-		}
-		if bytes.HasPrefix(n, []byte("xdstp:")) && isCollection(string(n)) {
-			collections++
-		}
-	}
-	if collections > limits.Collections {
-		return &LimitError{Limit: "collections", Value: collections, Max: limits.Collections, Option: "Limits.Collections"}
+func (s *substream) checkNames(r *request) error {
+	limits := &s.stream.core.config.Limits
+	switch {
+	case r.longest > limits.NameBytes:
+		return &LimitError{Limit: "length of a name", Value: r.longest, Max: limits.NameBytes, Option: "Limits.NameBytes"}
+	case r.collections > limits.Collections:
+		return &LimitError{Limit: "collections", Value: r.collections, Max: limits.Collections, Option: "Limits.Collections"}
 	}
 	return nil
 }

@@ -464,15 +464,8 @@ func (s *substream) drop(p *sub) {
 
 // leave ends all subscriptions when the stream ends. Others may have the lock in between.
 func (s *substream) leave() {
-	for _, l := range s.lists {
-		delete(l.list.streams, s)
-		l.list.leaving = append(l.list.leaving, s)
-		s.leaving = append(s.leaving, l.list)
-	}
-	s.stream.collections -= len(s.lists)
-	s.stream.cost -= len(s.lists) * collectionCost
-	s.lists = nil
 	breathe := func() error { s.stream.core.breathe(); return nil }
+	s.dropLists(breathe)
 	_ = s.eachPart(func(p *sub) { // breathe returns no error
 		e := p.entry
 		if p.flags.has(byName) {
@@ -484,7 +477,7 @@ func (s *substream) leave() {
 		}
 		s.drop(p)
 	}, breathe)
-	s.forgetLists(slices.Clone(s.leaving))
+	_ = s.forgetLists(slices.Clone(s.leaving), breathe)
 	s.subs = subs{}
 	s.lacking = nil
 	s.adds, s.dirty, s.beats, s.claims, s.last, s.refused, s.untold, s.owed = nil, nil, nil, nil, nil, nil, nil, nil
