@@ -131,7 +131,7 @@ func costs() []cost {
 //
 // Both sizes fit into the caches of a processor. Otherwise, the larger one would also measure that its names are in no cache.
 // The two take turns, and the least processor time of each counts, so that other programs and changes of the clock affect
-// both or neither.
+// both or neither. TestCostIsCounted shows the growth for larger requests, without time.
 func BenchmarkCostOfARequest(b *testing.B) {
 	const size, runs = 4_000, 25
 	for _, c := range costs() {
