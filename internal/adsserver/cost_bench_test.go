@@ -123,7 +123,7 @@ func costs() []cost {
 			}},
 		)
 	}
-	return list
+	return append(list, aliasCosts()...)
 }
 
 // BenchmarkCostOfARequest compares a request with one of four times its size. The work grows as the size times a
