@@ -17,13 +17,20 @@ import (
 // of a large store.
 type claims struct {
 	seed      maphash.Seed
-	records   []byte           // of each claim: a byte that is 0 when it is settled, the lengths of name and version, and both
+	records   []byte           // of each claim: its state, the lengths of name and version, and both
 	table     []uint32         // hash table of the places of records, from 1
 	next      int              // place of the next record to compare
 	postponed bool             // a record before it belongs to a source that has not answered
 	disclaims bool             // the client has unsubscribed from something since
 	revisions map[*feed]uint64 // the greatest revisions of the versions
 }
+
+// States of claims.
+const (
+	claimSettled byte = iota
+	claimOpen         // the client says that it has the resource
+	claimDoubted      // it has said so, and may have forgotten the resource since
+)
 
 // newClaims returns the claims of a request, or nil. It does not need the lock of the core.
 func (c *Core) newClaims(pairs [][2][]byte) (*claims, error) {
@@ -82,10 +89,10 @@ func (x *claims) cost() int {
 func (x *claims) add(name, version []byte) {
 	slot, place := x.find(name)
 	if place > 0 {
-		x.records[place-1] = 0 // the last one counts
+		x.records[place-1] = claimSettled // the last one counts
 	}
 	x.table[slot] = uint32(len(x.records) + 1) //nolint:gosec // below the limit of bytes
-	x.records = append(x.records, 1)
+	x.records = append(x.records, claimOpen)
 	x.records = protowire.AppendBytes(x.records, name)
 	x.records = protowire.AppendBytes(x.records, version)
 }
@@ -115,13 +122,13 @@ func (x *claims) at(i int) (name, version []byte, next int) {
 	return name, version, next
 }
 
-// version returns the version of a resource that the client claims to have.
+// version returns the version of a resource that the client claims to have, and still has.
 func (x *claims) version(name string) (version string, ok bool) {
 	if x == nil {
 		return "", false
 	}
 	_, place := x.find([]byte(name))
-	if place == 0 || x.records[place-1] == 0 {
+	if place == 0 || x.records[place-1] != claimOpen {
 		return "", false
 	}
 	_, v, _ := x.at(place - 1)
@@ -129,12 +136,19 @@ func (x *claims) version(name string) (version string, ok bool) {
 }
 
 // settle forgets a claim, because the client receives the resource or its removal.
-func (x *claims) settle(name string) {
+func (x *claims) settle(name string) { x.mark(name, claimSettled) }
+
+// doubt distrusts a claim, because the client unsubscribes from the name: it may forget a resource that it has by a
+// collection, too. It receives the resource again, or its removal.
+func (x *claims) doubt(name string) { x.mark(name, claimDoubted) }
+
+// mark changes the state of a claim that is not settled.
+func (x *claims) mark(name string, state byte) {
 	if x == nil {
 		return
 	}
-	if _, place := x.find([]byte(name)); place > 0 {
-		x.records[place-1] = 0
+	if _, place := x.find([]byte(name)); place > 0 && x.records[place-1] != claimSettled {
+		x.records[place-1] = state
 	}
 }
 
@@ -223,11 +237,11 @@ func (s *substream) compare() (interrupted bool) {
 		}
 		name, _, next := x.at(x.next)
 		switch {
-		case x.records[x.next] == 0:
+		case x.records[x.next] == claimSettled:
 		case s.postpones(string(name)):
 			x.postponed = true
 		case s.decide(string(name)):
-			x.records[x.next] = 0
+			x.records[x.next] = claimSettled
 		}
 		x.next = next
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
@@ -192,6 +193,51 @@ func TestInitialVersionsAfterAnUnsubscription(t *testing.T) {
 			t.Errorf("the client receives %q, want only the resource from which it had unsubscribed", received)
 		}
 	})
+}
+
+// A client that unsubscribes from a name may forget the resource, although it has the wildcard: the server sends it again, or
+// tells its removal.
+func TestInitialVersionsOfAnEndedNameUnderTheWildcard(t *testing.T) {
+	for _, exists := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := source.NewMemory()
+			m.SetState(source.State{}) // answers nothing yet
+			c, err := New(Config{Source: m, AnswerTimeout: 10 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			n := newNaive(t, c, true)
+			tx, versions := new(source.Tx), make(map[string]string)
+			for _, name := range []string{"kept", "early", "late"} { // the late one has an error in its place first
+				r := put(clusterURL, name, "1")
+				versions[name] = source.Version(&r)
+				if exists {
+					tx.Put(r)
+				}
+			}
+			commit(t, m, tx)
+			n.send(claiming(clusterURL, versions, "*", "kept", "early", "late"))
+			n.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResourceNamesUnsubscribe: []string{"early"}})
+			pass(10 * time.Second)
+			n.readDelta(t)
+			n.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResourceNamesUnsubscribe: []string{"late"}})
+			m.SetState(source.State{Kind: source.Live})
+			synctest.Wait()
+			told := make(map[string]bool)
+			for _, r := range n.readDelta(t) {
+				for _, x := range r.GetResources() {
+					told[x.GetName()] = true
+				}
+				for _, name := range r.GetRemovedResources() {
+					told[name] = true
+				}
+			}
+			if !told["early"] || !told["late"] {
+				t.Errorf("exists = %t: the client hears of %v, want early and late", exists, told)
+			}
+		})
+	}
 }
 
 // A client that comes back hears of the removals of one authority, though the source of another one does not answer. It

@@ -416,6 +416,7 @@ func (s *substream) unsubscribe(name string) {
 func (s *substream) dropName(p *sub) {
 	e := p.entry
 	s.stream.count(-1, e.name)
+	s.claims.doubt(e.name)
 	s.direct--
 	if e.failure != nil && p.stamp == e.failure.stamp {
 		p.stamp = 0 // the client has no resource whose removal it must be told
