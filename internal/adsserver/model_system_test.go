@@ -265,6 +265,10 @@ func (w *system) spend(d time.Duration, renew bool) {
 		if renew && w.rnd.IntN(2) == 0 {
 			w.renew()
 		}
+		for _, c := range w.clients {
+			w.acting = c
+			c.heal() // a client without a stream hears no heartbeats
+		}
 		w.sleep(time.Second)
 		for _, c := range w.clients {
 			w.acting = c
