@@ -63,6 +63,7 @@ type axes struct {
 	interruptions bool
 	coalesce      bool
 	small         bool // the limit of responses divides each
+	pause         bool // removals wait, as in package serve
 	limit         string
 }
 
@@ -75,6 +76,7 @@ func chooseAxes(rnd *rand.Rand) axes {
 	if one(4) {
 		a.limit = []string{"names", "collections", "types", "bytes", "longest", "client"}[rnd.IntN(6)]
 	}
+	a.pause = one(4)
 	a.evil = a.evil && a.authorities == 2
 	a.interruptions = a.interruptions && a.limit != "client" // an ending stream counts until its last part
 	return a
@@ -146,6 +148,9 @@ func (w *system) serve() {
 	config := Config{Authorities: make(map[string]source.Source), AnswerTimeout: 10 * time.Second, Limits: w.limits()}
 	if w.axes.coalesce {
 		config.Coalesce = 100 * time.Millisecond
+	}
+	if w.axes.pause {
+		config.RemovalPause = 500 * time.Millisecond
 	}
 	if w.axes.stateDir {
 		w.openDir()
@@ -313,6 +318,17 @@ func (w *system) wakeAll() {
 	}
 }
 
+// drain has the clients read everything, and connect again.
+func (w *system) drain() {
+	for _, c := range w.clients {
+		w.acting = c
+		c.Drain()
+		c.heal()
+		c.Drain()
+	}
+	synctest.Wait()
+}
+
 // settle has the clients read everything, and compares their states with the truth.
 func (w *system) settle() {
 	w.within = true // nothing changes meanwhile
@@ -326,13 +342,13 @@ func (w *system) settle() {
 	} else {
 		w.pass(3 * time.Second)
 	}
-	for _, c := range w.clients {
-		w.acting = c
-		c.Drain()
-		c.heal()
-		c.Drain()
+	w.drain()
+	for range 2 { // removals wait for the answers to the others, and at most for removalLimit
+		if w.axes.pause {
+			w.pass(removalLimit + time.Second)
+			w.drain()
+		}
 	}
-	synctest.Wait()
 	for _, c := range w.clients {
 		w.acting = c
 		c.Drain()
