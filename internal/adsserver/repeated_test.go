@@ -185,7 +185,9 @@ func TestFailuresOfManyStreamsInParts(t *testing.T) {
 			last = newNaive(t, c, true)
 			last.change(clusterURL, numbered(downName+"%d", names), nil)
 		}
+		c.mu.Lock() // the timer reads it
 		c.between = func() { parts.Add(1) }
+		c.mu.Unlock()
 		pass(10 * time.Second)
 		if got := int(parts.Load()); got < names {
 			t.Errorf("errors for %d names of %d streams are made in %d parts, want at least %d", names, streams, got, names)
