@@ -53,7 +53,8 @@ func TestPagesAtATime(t *testing.T) {
 			if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "must not be more than 16") {
 				t.Errorf("%s: request %d has the status %d and the body %q, want 503 and the limit", path, most+1, w.Code, w.Body)
 			}
-			if h.ServeHTTP(health, request("/healthz")); health.Code != http.StatusOK {
+			h.ServeHTTP(health, request("/healthz"))
+			if health.Code != http.StatusOK {
 				t.Errorf("%s: /healthz has the status %d, want 200", path, health.Code)
 			}
 			close(release)
