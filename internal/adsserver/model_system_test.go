@@ -262,6 +262,7 @@ func (w *system) pass(d time.Duration) { w.spend(d, true) }
 
 // spend lets time pass. With TTLs, the clients read meanwhile, and sources may renew resources.
 func (w *system) spend(d time.Duration, renew bool) {
+	w.heal()
 	if !w.axes.ttl {
 		w.sleep(d)
 		return
@@ -270,10 +271,7 @@ func (w *system) spend(d time.Duration, renew bool) {
 		if renew && w.rnd.IntN(2) == 0 {
 			w.renew()
 		}
-		for _, c := range w.clients {
-			w.acting = c
-			c.heal() // a client without a stream hears no heartbeats
-		}
+		w.heal()
 		w.sleep(time.Second)
 		for _, c := range w.clients {
 			w.acting = c
@@ -282,6 +280,15 @@ func (w *system) spend(d time.Duration, renew bool) {
 		}
 		w.acting = nil
 	}
+}
+
+// heal has the clients connect again whose streams have ended: no time for heartbeats and answers passes without a stream.
+func (w *system) heal() {
+	for _, c := range w.clients {
+		w.acting = c
+		c.heal()
+	}
+	w.acting = nil
 }
 
 // unheard reports whether a client need not receive the heartbeats of a resource: because its source is not known, or because
