@@ -58,11 +58,11 @@ func counted(t *testing.T, program, name string, n int) (sum float64) {
 	t.Helper()
 	profile := filepath.Join(filepath.Dir(program), "profile")
 	pattern := fmt.Sprintf("^BenchmarkOneRequest$/^%s$/^%d$", strings.ReplaceAll(strings.ReplaceAll(name, " ", "_"), "/", "$/^"), n)
-	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "1x", "-test.coverprofile", profile) //nolint:gosec // a program of this test
+	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "1x", "-test.coverprofile", profile)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", pattern, err, out)
 	}
-	data, err := os.ReadFile(profile) //nolint:gosec // of this test
+	data, err := os.ReadFile(profile)
 	if err != nil {
 		t.Fatal(err)
 	}

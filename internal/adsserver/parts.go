@@ -108,8 +108,8 @@ func (s *substream) joinMembers() error {
 
 // sweepLists drops the collections that the last request did not mark, and clears the marks. leaveLists must follow.
 func (s *substream) sweepLists() error {
-	for i := len(s.lists) - 1; i >= 0; i-- {
-		if l := s.lists[i]; !l.named {
+	for i, l := range slices.Backward(s.lists) {
+		if !l.named {
 			s.dropList(l) // moves one that was visited
 		} else {
 			l.named = false
@@ -143,8 +143,8 @@ func (s *substream) dropList(l *listSub) {
 
 // dropLists ends the subscriptions to all collections of a stream that has ended.
 func (s *substream) dropLists(breathe func() error) {
-	for i := len(s.lists) - 1; i >= 0; i-- {
-		l := s.lists[i].list
+	for i, p := range slices.Backward(s.lists) {
+		l := p.list
 		s.lists[i], s.lists = nil, s.lists[:i]
 		delete(l.streams, s)
 		l.leaving = append(l.leaving, s)

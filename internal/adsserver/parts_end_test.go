@@ -2,8 +2,9 @@ package adsserver
 
 import (
 	"context"
-	"google.golang.org/protobuf/proto"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/source"
 )

@@ -35,7 +35,7 @@ func (t *Turns) Serve(w http.ResponseWriter, r *http.Request, build func() (body
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) //nolint:gosec // build escapes its texts; the client may be gone
 }
 
 // turn builds an answer once no other one is built.
