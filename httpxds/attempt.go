@@ -34,6 +34,7 @@ type exchange struct {
 	cancel    context.CancelCauseFunc // of the time limits; nil: none
 	cancelTry context.CancelCauseFunc // of the time limit of the last attempt; nil: none
 	limit     *timeLimit              // of the route; nil: none
+	atOnce    bool                    // isSentAtOnce held, and the route has a time limit; from the response on, also that it is one of HTTP/2
 
 	// The next three are parts, so that they need no memory of their own.
 	view    view
@@ -47,6 +48,8 @@ type exchange struct {
 	failure error // for the account of the endpoint; the caller of end may replace it
 	load    any   // the endpoint's load report, or nil
 	over    atomic.Bool
+	whole   atomic.Bool // body was read to its end, and needs no Close
+	shut    atomic.Bool // Close has left a whole body open
 }
 
 // maxReplays limits how often one attempt is sent again because its endpoint has not received it. The policy of retries of the

@@ -25,6 +25,8 @@ func (x *exchange) follow(ctx context.Context, resp *http.Response, l pool.Lease
 	} else {
 		resp.Body = x
 	}
+	// Such a request ends with its context. The Close of a decompressed body frees memory, too.
+	x.atOnce = x.atOnce && l.Multiplexed() && !resp.Uncompressed
 }
 
 // The limits of the body that is read before a retry.
@@ -65,11 +67,15 @@ func (x *exchange) end(failure error) {
 
 // Read implements [io.Reader] for the body of the response. The request ends when the body was read.
 func (x *exchange) Read(p []byte) (int, error) {
+	if x.shut.Load() {
+		_ = x.body.Close() // so that Read has the error of a closed body
+	}
 	n, err := x.body.Read(p)
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):
 		x.end(nil)
+		x.whole.Store(x.atOnce)
 	default:
 		failure := failureOf(x.ctx, err)
 		failure.Ignored = failure.Ignored || x.bodyFailure() != nil
@@ -81,10 +87,15 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [io.Closer] for the body of the response. It may run during Read. It first cancels the request: closing the body of an HTTP/2
-// response otherwise waits until the body of the request was read.
+// Close implements [io.Closer] for the body of the response. It may run during Read. It first cancels the request: closing the body
+// of an HTTP/2 response otherwise waits until the body of the request was read. A request that was canceled at the end of its
+// response ends by itself. Closing the response as well would start a goroutine that closes the body of the request.
 func (x *exchange) Close() error {
 	x.cancelAll()
+	if x.whole.Load() {
+		x.shut.Store(true)
+		return nil
+	}
 	err := x.body.Close()
 	x.end(nil)
 	return err

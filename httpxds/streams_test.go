@@ -1,11 +1,13 @@
 package httpxds_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,6 +133,36 @@ func TestCloseDuringTheRequest(t *testing.T) {
 			_ = resp.Body.Close()
 			if err := r.Context().Err(); err != nil {
 				t.Errorf("%s with %s: Close has waited for the body of the request: %v", path, settings, err)
+			}
+		}
+	}
+}
+
+// TestReadAfterClose expects Read to fail after Close, also if the response was read to its end before. It expects the next request
+// to succeed.
+func TestReadAfterClose(t *testing.T) {
+	addr := serve(t, read)
+	for _, p := range []httpxds.Protocol{httpxds.HTTP1, httpxds.HTTP2} {
+		for _, settings := range []string{"timeout {}", "timeout { seconds: 3600 }"} {
+			rt := single(t, addr, settings, httpxds.WithProtocol(p))
+			for range 3 {
+				r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc/", strings.NewReader("body"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := rt.RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					t.Error(err)
+				}
+				if err := resp.Body.Close(); err != nil {
+					t.Errorf("protocol %v with %s: Close: %v", p, settings, err)
+				}
+				if _, err := resp.Body.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
+					t.Errorf("protocol %v with %s: Read after Close returns %v; want the error of a closed body", p, settings, err)
+				}
 			}
 		}
 	}

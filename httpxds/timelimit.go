@@ -33,7 +33,7 @@ func (x *exchange) withLimit(ctx context.Context, r *http.Request) (context.Cont
 		return ctx, &x.limited
 	}
 	x.limit = x.transport.limits.take(x.cancel)
-	if !atOnce {
+	if x.atOnce = atOnce; !atOnce {
 		x.upload.route = x.limit
 	}
 	x.limit.start(d)
