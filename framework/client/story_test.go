@@ -101,11 +101,12 @@ func TestEventsTellTheStory(t *testing.T) {
 			if _, err := w.client.Observe(things, name); err != nil { // until the client ends
 				t.Fatal(err)
 			}
+			pass(time.Second) // the request for the second repeats the first
 		}
 		pass(8 * time.Second)
-		w.tells("ASKED_AGAIN memory:1 2 Thing")
+		w.tells("ASKED_AGAIN memory:1 1 Thing")
 		pass(8 * time.Second)
-		w.tells(`TIMED_OUT memory:1 2 Thing such as "c"`)
+		w.tells(`TIMED_OUT memory:1 1 Thing such as "c"`, `TIMED_OUT memory:1 1 Thing such as "d"`)
 		w.primary.Refuse(errors.New("refused"))
 		w.primary.Disconnect(errors.New("cut"))
 		pass(10 * time.Second)
