@@ -22,7 +22,7 @@ import (
 
 func main() {
 	serving := flag.String("serve", "", "be the server, with its files in this folder (used by the program itself)")
-	pairs := flag.Int("pairs", 15, "turns of each client")
+	pairs := flag.Int("pairs", 31, "turns of each client")
 	only := flag.String("rows", "", "measure only rows whose names match this regular expression")
 	flag.Parse()
 	process.Main("bench", func(ctx context.Context) error {
