@@ -114,3 +114,35 @@ func TestMemberThatVanishedBeforeTheAnswer(t *testing.T) {
 		t.Errorf("the client has %v, and was told that %v are gone; want nothing, and a", y.has, y.gone)
 	}
 }
+
+// An alias ends while its client subscribes to the resource by its name. Only the answer of the source tells whether that exists.
+func TestAliasEndsBeforeTheAnswerForTheName(t *testing.T) {
+	var s scripted
+	c, err := New(Config{Source: &s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	apply := func(change source.Change) {
+		t.Helper()
+		change.Epoch = "epoch"
+		if err := s.sink.Apply(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := newNaive(t, c, true)
+	n.change(clusterURL, []string{"x"}, nil)
+	apply(source.Change{Revision: 1, Put: []source.Resource{aliased("b", "1", "x")}, Complete: []source.Interest{{Type: clusterURL, Name: "x"}}})
+	n.read()
+	apply(source.Change{Revision: 2, Delete: []source.Key{{Type: clusterURL, Name: "b"}}}) // nobody wants it by its name
+	n.change(clusterURL, []string{"b"}, nil)
+	n.read()
+	if y := n.of(clusterURL); y.gone["b"] || !y.gone["x"] {
+		t.Errorf("the client was told that %v are gone, want x", y.gone)
+	}
+	apply(source.Change{Revision: 3, Put: []source.Resource{put(clusterURL, "b", "1")}, Complete: []source.Interest{{Type: clusterURL, Name: "b"}}})
+	n.read()
+	if y := n.of(clusterURL); y.has["b"] != "b=1" {
+		t.Errorf("the client has %v, want b=1", y.has)
+	}
+}

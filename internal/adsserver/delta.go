@@ -205,11 +205,16 @@ func (s *substream) removals(wait bool) (names []string, more bool) {
 	return names, len(s.dirty) > 0
 }
 
-// keeps reports whether the client subscribes to a resource that exists, by its name, its collection or an alias.
+// keeps reports whether the client subscribes to a resource that exists, by its name, its collection or an alias. If it
+// subscribes to the name, and the source has not answered, the answer will tell.
 func (s *substream) keeps(name string) bool {
 	e := s.kind.entries[name]
-	if e == nil || e.content == nil {
+	if e == nil {
 		return false
+	}
+	if e.content == nil {
+		p := s.find(e)
+		return p != nil && p.flags.has(byName) && !e.known
 	}
 	for _, n := range append([]string{name}, e.content.aliases...) {
 		if a := s.kind.entries[n]; a != nil && a.content == e.content && s.find(a) != nil {

@@ -104,6 +104,8 @@ func TestSentRemovalsAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := st.kinds[0]
 	s.owed = numbered("name-%d", 100)
 	all := s.owed
