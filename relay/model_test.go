@@ -32,7 +32,7 @@ var (
 
 // TestModel runs random sequences of two control planes, a relay and its clients: resources that come, change, go and are
 // invalid, control planes that restart and refuse, and clients that want more than the relay may. At rest, each client has
-// what upstream has for its names, or an error that is its own. At no time is a client told that something is gone which
+// the resources of upstream for its names, or an error that is its own. At no time is a client told that something is gone which
 // upstream has.
 func TestModel(t *testing.T) {
 	for _, delta := range []bool{false, true} {

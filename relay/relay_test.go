@@ -334,7 +334,7 @@ func TestMaxSubscriptions(t *testing.T) {
 	})
 }
 
-// A name that waits for the limit does not hide what a collection has: neither from the clients of the collection, nor from
+// A name that waits for the limit does not hide the resource of a collection: neither from the clients of the collection, nor from
 // the one of the name.
 func TestWaitingNameOfACollection(t *testing.T) {
 	each(t, func(t *testing.T, variant string) {

@@ -214,7 +214,7 @@ func (u *upstream) change(put []source.Resource, gone []string) {
 
 // settle commits the newest state of some names. The subscription to a name has precedence over that to
 // its collection: both have the states of the client, one perhaps later than the other. An error of the relay itself, because
-// of a limit or a missing answer, never hides what the collection has. r.mu is held.
+// of a limit or a missing answer, never hides the resource of the collection. r.mu is held.
 func (r *Relay) settle(url string, names []string) {
 	tx := new(source.Tx)
 	for _, name := range names {

@@ -84,7 +84,7 @@ type reports struct {
 	unread int    // bytes of the answer, until the client reports again
 }
 
-// forget gives back what the stream has been charged.
+// forget gives back the bytes that the stream was charged.
 func (x *reports) forget() {
 	_ = x.budget.Charge(-len(x.node) - x.unread)
 	x.node, x.unread = nil, 0

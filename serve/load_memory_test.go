@@ -53,7 +53,7 @@ func TestNodesOfReportsAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil, serve.WithLoad(time.Second, nil), serve.WithLimits(serve.Limits{ClientBytes: 2500}))
 		large := &corev3.Node{Id: strings.Repeat("x", 1000)}
-		for range 3 { // the streams give back what they have
+		for range 3 { // the streams give back their bytes
 			one, _ := b.report(large)
 			two, _ := b.report(large)
 			three, err := loadstatsv3.NewLoadReportingServiceClient(b.dial("")).StreamLoadStats(t.Context())

@@ -34,7 +34,7 @@ func (m *moving) OpenStream(ctx context.Context, method string) (transport.Strea
 func (*moving) Close() error { return nil }
 
 // A client comes back to a server of which one authority has never been up. After the time limit, the client receives the
-// resources of the other one, and keeps what it has of the first.
+// resources of the other one, and keeps those of the first.
 func TestReturnToAServerWithADeadAuthority(t *testing.T) {
 	const far = "xdstp://e/test.Thing/far"
 	for _, protocol := range protocols {

@@ -217,7 +217,7 @@ func (s *memorySession) change() (c Change, ok bool) {
 	return c, true
 }
 
-// forget drops what belongs to no interest any longer. A resource that ends after that is none of the reader's business: a
+// forget drops the resources that belong to no interest any longer. A resource that ends after that is none of the reader's business: a
 // relay forgets the resources that nobody wants, and the reader may have one by a collection that the relay does not know yet.
 func (s *memorySession) forget() {
 	if !s.dropped {

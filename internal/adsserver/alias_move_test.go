@@ -93,22 +93,15 @@ func TestMemberThatVanishedBeforeTheAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	apply := func(change source.Change) {
-		t.Helper()
-		change.Epoch, change.Revision = "epoch", 1
-		if err := s.sink.Apply(change); err != nil {
-			t.Fatal(err)
-		}
-	}
 	byName, all := newNaive(t, c, true), newNaive(t, c, true)
 	byName.change(clusterURL, []string{"a"}, nil)
 	a := put(clusterURL, "a", "1")
 	a.Version = "1"
-	apply(source.Change{Put: []source.Resource{a}, Complete: []source.Interest{{Type: clusterURL, Name: "a"}}})
+	s.apply(t, source.Change{Revision: 1, Put: []source.Resource{a}, Complete: []source.Interest{{Type: clusterURL, Name: "a"}}})
 	all.change(clusterURL, []string{source.Wildcard}, nil)
 	all.read()
 	byName.change(clusterURL, nil, []string{"a"})
-	apply(source.Change{Complete: []source.Interest{{Type: clusterURL, Name: source.Wildcard}}})
+	s.apply(t, source.Change{Revision: 1, Complete: []source.Interest{{Type: clusterURL, Name: source.Wildcard}}})
 	all.read()
 	if y := all.of(clusterURL); len(y.has) > 0 || !y.gone["a"] {
 		t.Errorf("the client has %v, and was told that %v are gone; want nothing, and a", y.has, y.gone)
@@ -123,24 +116,17 @@ func TestAliasEndsBeforeTheAnswerForTheName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	apply := func(change source.Change) {
-		t.Helper()
-		change.Epoch = "epoch"
-		if err := s.sink.Apply(change); err != nil {
-			t.Fatal(err)
-		}
-	}
 	n := newNaive(t, c, true)
 	n.change(clusterURL, []string{"x"}, nil)
-	apply(source.Change{Revision: 1, Put: []source.Resource{aliased("b", "1", "x")}, Complete: []source.Interest{{Type: clusterURL, Name: "x"}}})
+	s.apply(t, source.Change{Revision: 1, Put: []source.Resource{aliased("b", "1", "x")}, Complete: []source.Interest{{Type: clusterURL, Name: "x"}}})
 	n.read()
-	apply(source.Change{Revision: 2, Delete: []source.Key{{Type: clusterURL, Name: "b"}}}) // nobody wants it by its name
+	s.apply(t, source.Change{Revision: 2, Delete: []source.Key{{Type: clusterURL, Name: "b"}}}) // nobody wants it by its name
 	n.change(clusterURL, []string{"b"}, nil)
 	n.read()
 	if y := n.of(clusterURL); y.gone["b"] || !y.gone["x"] {
 		t.Errorf("the client was told that %v are gone, want x", y.gone)
 	}
-	apply(source.Change{Revision: 3, Put: []source.Resource{put(clusterURL, "b", "1")}, Complete: []source.Interest{{Type: clusterURL, Name: "b"}}})
+	s.apply(t, source.Change{Revision: 3, Put: []source.Resource{put(clusterURL, "b", "1")}, Complete: []source.Interest{{Type: clusterURL, Name: "b"}}})
 	n.read()
 	if y := n.of(clusterURL); y.has["b"] != "b=1" {
 		t.Errorf("the client has %v, want b=1", y.has)

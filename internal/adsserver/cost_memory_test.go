@@ -159,7 +159,7 @@ func memoryCosts() map[string]memoryCost {
 	return list
 }
 
-// TestMemoryCosts measures the memory of what a client can cause, beside the part of its budget.
+// TestMemoryCosts compares the memory that a client can cause with the part of its budget.
 func TestMemoryCosts(t *testing.T) {
 	for name, m := range memoryCosts() {
 		t.Run(name, func(t *testing.T) {

@@ -227,7 +227,7 @@ func (w *system) planeOf(name string) *plane {
 	return w.planes[0]
 }
 
-// checkQuiet checks what a client has of sources that have not answered: an error for a name, and everything that a state
+// checkQuiet checks the resources and errors of a client whose sources have not answered: an error for a name, and everything that a state
 // directory has.
 func (c *customer) checkQuiet() {
 	c.T.Helper()

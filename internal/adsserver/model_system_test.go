@@ -20,7 +20,7 @@ var systemSequences = flag.Int("model.systems", 500, "number of random sequences
 
 // TestSystemModel runs random sequences of a server: with several sources that answer late, go down and are restored, with
 // state directories and restarts, aliases, TTLs, permissions, limits, and clients of different habits. At rest, each client
-// has exactly what its permissions and the sources say. At no time is a client told that something is gone which no source
+// has exactly the resources that its permissions and the sources give. At no time is a client told that something is gone which no source
 // has removed.
 func TestSystemModel(t *testing.T) {
 	for _, delta := range []bool{false, true} {

@@ -86,7 +86,7 @@ func (r *request) decode(b []byte, delta bool, limits *Limits) error {
 	return nil
 }
 
-// measure notes what the limits of names compare, without the lock of the core.
+// measure counts names and their bytes for the limits, without the lock of the core.
 func (r *request) measure(names [][]byte) {
 	collections := 0
 	for _, n := range names {

@@ -31,6 +31,15 @@ func (s *scripted) Want(add, drop []source.Interest) {
 
 func (*scripted) Report(source.Rejection) {}
 
+// apply applies a change of one epoch.
+func (s *scripted) apply(t *testing.T, change source.Change) {
+	t.Helper()
+	change.Epoch = "epoch"
+	if err := s.sink.Apply(change); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A source learns which interests begin, which end, and which end and begin again.
 func TestInterestsOfASource(t *testing.T) {
 	var s scripted

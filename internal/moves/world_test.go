@@ -36,7 +36,7 @@ const (
 	fresh = "fresh"
 )
 
-// listen serves what register adds, until the end of the test.
+// listen serves the services that register adds, until the end of the test.
 func listen(t *testing.T, register func(g *grpc.Server), opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
 
-// What a caller controls chooses an action or none. It does not let a call pass without a choice.
+// A caller's headers and text choose an action or none. They do not let a call pass without a choice.
 func TestCallersDoNotEscape(t *testing.T) {
 	w := newWorld(t)
 	c := choose(action("Tag=a"))

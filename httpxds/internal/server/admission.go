@@ -55,7 +55,7 @@ func (a *admission) admit(r *http.Request) *http.Request {
 var errNominated = errors.New("the header Connection names a header that describes the client")
 
 // nomination returns the error of a request whose header Connection names one of the headers that describe the client: a proxy
-// behind the server would remove what the server says. Envoy rejects such requests, too.
+// behind the server would remove the headers of the server. Envoy rejects such requests, too.
 func nomination(r *http.Request) error {
 	values := r.Header["Connection"]
 	if len(values) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/hostile/wire"
 )
 
-// waitingAttacks are attacks by requests that wait, and by what a server keeps for many streams.
+// waitingAttacks are attacks by requests that wait, and by the memory that a server keeps for many streams.
 func waitingAttacks() []attack {
 	few := scene{clusters: 10}
 	return []attack{
